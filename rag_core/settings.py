@@ -1,0 +1,99 @@
+"""What the environment gives: keys, addresses, paths, limits.
+
+Settings of techniques stand beside the techniques; `pipeline/plan.py` gathers those.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rag_core.errors import SettingsError
+
+ROOT = Path(__file__).resolve().parents[1]
+Precision = Literal["int8", "float32"]
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ragscope"
+
+
+class Settings(BaseModel):
+    """The process's settings, by the environment variable that each one has as alias."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    data_dir: Path = Field(
+        default=ROOT / "data" / "var", alias="RAGSCOPE_DATA_DIR", description="Where everything of yours is kept."
+    )
+    cache_dir: Path = Field(
+        default_factory=_user_cache,
+        alias="RAGSCOPE_CACHE_DIR",
+        description="Where the server binary and the weights are kept, shared by all checkouts.",
+    )
+    weaviate_url: str | None = Field(
+        default=None, alias="WEAVIATE_URL", description="A Weaviate of yours; unset, one is started here."
+    )
+    weaviate_api_key: str | None = Field(default=None, alias="WEAVIATE_API_KEY", description="Its key.")
+    weaviate_grpc_port: int = Field(
+        default=50051, ge=1, le=65535, alias="RAGSCOPE_WEAVIATE_GRPC_PORT", description="Its gRPC port."
+    )
+    openai_api_key: str | None = Field(
+        default=None, alias="OPENAI_API_KEY", description="Key of an OpenAI-compatible endpoint."
+    )
+    openai_base_url: str | None = Field(
+        default=None, alias="OPENAI_BASE_URL", description="Address of an OpenAI-compatible endpoint."
+    )
+    openai_model: str | None = Field(default=None, alias="OPENAI_MODEL", description="The model to ask there.")
+    ollama_host: str | None = Field(default=None, alias="OLLAMA_HOST", description="Address of an Ollama server.")
+    ollama_model: str | None = Field(
+        default=None, alias="RAGSCOPE_OLLAMA_MODEL", description="The model to ask at Ollama."
+    )
+    model_timeout_s: float = Field(
+        default=60, gt=0, le=3600, alias="RAGSCOPE_MODEL_TIMEOUT_S", description="Seconds a model may be silent."
+    )
+    precision: Precision = Field(
+        default="int8",
+        alias="RAGSCOPE_EMBED_PRECISION",
+        description="int8 is 2.4 times as fast; float32 gives the published vectors.",
+    )
+    weights: Path | None = Field(
+        default=None, alias="RAGSCOPE_WEIGHTS", description="A folder with model.safetensors and tokenizer.json."
+    )
+    max_file_mb: int = Field(
+        default=500, ge=1, le=10_000, alias="RAGSCOPE_MAX_FILE_MB", description="Larger files are refused."
+    )
+    max_pages: int = Field(
+        default=5_000, ge=1, le=100_000, alias="RAGSCOPE_MAX_PAGES", description="Longer files are refused."
+    )
+    page_seconds: float = Field(
+        default=30, gt=0, le=600, alias="RAGSCOPE_PAGE_SECONDS", description="A page that takes longer is given up."
+    )
+    max_question_chars: int = Field(
+        default=4_000, ge=100, le=100_000, alias="RAGSCOPE_MAX_QUESTION_CHARS", description="Longer ones are refused."
+    )
+    run_seconds: float = Field(
+        default=300, gt=0, le=7200, alias="RAGSCOPE_RUN_SECONDS", description="A run ends with its best by then."
+    )
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """Read the environment; an empty variable counts as unset.
+
+        Raises:
+            SettingsError: A value is not allowed; the message has the name, the value and what is.
+        """
+        given = {name: text for name, text in (os.environ if environ is None else environ).items() if text.strip()}
+        known = {field.alias: given[field.alias] for field in cls.model_fields.values() if field.alias in given}
+        try:
+            settings = cls.model_validate(known)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0])
+            allowed = first["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+            raise SettingsError(name, known.get(name, ""), allowed) from error
+        return settings.model_copy(update={"data_dir": settings.data_dir.expanduser().resolve()})

@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import pytest
+
+from rag_core.errors import SettingsError
+from rag_core.settings import Settings
+
+
+def test_what_the_environment_gives_is_taken_and_empty_counts_as_unset(tmp_path: Path) -> None:
+    settings = Settings.from_env(
+        {"RAGSCOPE_DATA_DIR": str(tmp_path), "OPENAI_API_KEY": "  ", "RAGSCOPE_MAX_PAGES": "7"}
+    )
+    assert (settings.data_dir, settings.openai_api_key, settings.max_pages) == (tmp_path, None, 7)
+
+
+def test_an_unknown_variable_is_left_alone() -> None:
+    assert Settings.from_env({"PATH": "/bin", "RAGSCOPE_UNKNOWN": "1"}).max_pages == 5_000
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("RAGSCOPE_MAX_PAGES", "0", "greater than or equal to 1"),
+        ("RAGSCOPE_MAX_PAGES", "many", "integer"),
+        ("RAGSCOPE_EMBED_PRECISION", "int4", "'int8' or 'float32'"),
+    ],
+)
+def test_a_wrong_value_is_one_line_with_name_value_and_what_is_allowed(name: str, value: str, allowed: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        Settings.from_env({name: value})
+    text = str(raised.value)
+    assert name in text
+    assert repr(value) in text
+    assert allowed in text
+    assert "\n" not in text
