@@ -1,0 +1,93 @@
+"""The keyless toolkit: what reading without a model can find out about a question and some passages."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from threading import Lock
+from typing import Protocol
+
+import numpy as np
+
+from rag_core.llm.reading.words import stems
+
+
+class Embed(Protocol):
+    """Gives unit vectors: `(n, dimensions)` float32, in the order of the texts."""
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray: ...
+
+
+class Corpus(Protocol):
+    """How often words occur in the searched collection."""
+
+    @property
+    def chunks(self) -> int: ...
+
+    def chunks_with(self, stem: str) -> int: ...
+
+
+class NoCorpus:
+    """Stands in where nothing is known of the collection: every word counts the same."""
+
+    chunks = 0
+
+    def chunks_with(self, stem: str) -> int:
+        return 0
+
+
+class Reading:
+    """Compares texts by meaning (vectors) and by words (weighted by how rare they are in the corpus)."""
+
+    def __init__(self, embedder: Embed, corpus: Corpus | None = None, *, kept_vectors: int = 20_000) -> None:
+        self._embedder = embedder
+        self._corpus = corpus or NoCorpus()
+        self._kept: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._limit = kept_vectors
+        self._lock = Lock()
+
+    def over(self, corpus: Corpus) -> Reading:
+        """The same reading, with the word statistics of another collection; vectors are shared."""
+        reading = Reading(self._embedder, corpus, kept_vectors=self._limit)
+        reading._kept, reading._lock = self._kept, self._lock
+        return reading
+
+    def idf(self, stem: str) -> float:
+        """How much a word says: 0 for one in every chunk, above 10 for one in a hundred thousand."""
+        total = self._corpus.chunks
+        return math.log1p(total / (1 + self._corpus.chunks_with(stem))) if total else 1.0
+
+    def vectors(self, texts: Sequence[str]) -> np.ndarray:
+        """`(n, dimensions)` float32 unit vectors; texts seen lately cost nothing."""
+        with self._lock:
+            known = {text: self._kept[text] for text in texts if text in self._kept}
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if missing:
+            known.update(zip(missing, self._embedder.embed(missing), strict=True))
+            with self._lock:
+                self._kept.update({text: known[text] for text in missing})
+                while len(self._kept) > self._limit:
+                    self._kept.popitem(last=False)
+        return np.stack([known[text] for text in texts])
+
+    def closeness(self, question: str, texts: Sequence[str]) -> np.ndarray:
+        """Cosine of the question and each text: `(n,)`, -1..1."""
+        if not texts:
+            return np.zeros(0, dtype=np.float32)
+        vectors = self.vectors([question, *texts])
+        return vectors[1:] @ vectors[0]
+
+    def coverage(self, asked: Iterable[str], text: Iterable[str]) -> float:
+        """The share of the asked stems, weighted by rarity, that the text's stems hold: 0..1."""
+        weights = {stem: self.idf(stem) for stem in asked}
+        total = sum(weights.values())
+        if not total:
+            return 0.0
+        held = set(text)
+        return sum(weight for stem, weight in weights.items() if stem in held) / total
+
+    def missing(self, question: str, texts: Iterable[str]) -> list[str]:
+        """The content words of the question that none of the texts holds, as stems, the rarest first."""
+        held = {stem for text in texts for stem in stems(text)}
+        return sorted({stem for stem in stems(question) if stem not in held}, key=self.idf, reverse=True)

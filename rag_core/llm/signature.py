@@ -1,0 +1,123 @@
+"""A signature: one question to an engine, with typed inputs and outputs.
+
+The prompt and the keyless function stand beside each other and give the same outputs, so every step of the pipeline
+runs with a model and without one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from rag_core.errors import RagError
+
+if TYPE_CHECKING:
+    from rag_core.llm.reading.reading import Reading
+
+In = TypeVar("In", bound=BaseModel)
+Out = TypeVar("Out", bound=BaseModel)
+
+_THINK = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
+
+
+class PromptError(RagError):
+    """A prompt asks for a field that its signature does not have."""
+
+    def __init__(self, name: str, wrong: list[str], right: list[str]) -> None:
+        listed = ", ".join(f"{{{field}}}" for field in right)
+        super().__init__(f"The prompt of {name!r} has {{{wrong[0]}}}, which it cannot fill; it can fill {listed}.")
+        self.wrong, self.right = wrong, right
+
+
+class ReplyError(ValueError):
+    """A model's reply cannot be read as the outputs asked for."""
+
+
+@dataclass(frozen=True)
+class Signature(Generic[In, Out]):
+    """What is asked: `inputs` fill the placeholders of `prompt`, the reply is read into `outputs`.
+
+    Args:
+        read: Turns a reply without think-blocks into the outputs; by default its last balanced JSON object.
+        shown: The part of a reply under way that a reader may see, where it is streamed.
+
+    Raises:
+        PromptError: A placeholder of the prompt is not a field of the inputs.
+    """
+
+    name: str
+    inputs: type[In]
+    outputs: type[Out]
+    prompt: str
+    keyless: Callable[[In, Reading], Out]
+    read: Callable[[str], Out] | None = None
+    shown: Callable[[str], str] = str
+    temperature: float = 0.0
+    max_tokens: int = 1024
+
+    def __post_init__(self) -> None:
+        asked = {field for _, field, _, _ in string.Formatter().parse(self.prompt) if field is not None}
+        known = set(self.inputs.model_fields)
+        if wrong := sorted(asked - known):
+            raise PromptError(self.name, wrong, sorted(known))
+
+    def render(self, inputs: In) -> str:
+        """The prompt with its placeholders filled, and how to reply where the reply is JSON."""
+        filled = self.prompt.format(**{name: getattr(inputs, name) for name in self.inputs.model_fields})
+        if self.read is not None:
+            return filled
+        fields = {name: field.description or str(field.annotation) for name, field in self.outputs.model_fields.items()}
+        return f"{filled}\nReply with one JSON object and nothing else: {json.dumps(fields, ensure_ascii=False)}"
+
+    def parse(self, reply: str) -> Out:
+        """Read a model's reply.
+
+        Raises:
+            ReplyError: It is empty, has no JSON object, or one with wrong fields.
+        """
+        text = without_thinking(reply).strip()
+        if not text:
+            raise ReplyError("the reply was empty")
+        if self.read is not None:
+            return self.read(text)
+        try:
+            return self.outputs.model_validate_json(last_json_object(text))
+        except ValueError as error:
+            raise ReplyError(f"the reply does not fit: {_first_line(error)}") from error
+
+
+def without_thinking(reply: str) -> str:
+    """The reply without its think-blocks, an unfinished one included."""
+    return _THINK.sub("", reply)
+
+
+def last_json_object(text: str) -> str:
+    """The last balanced `{...}` of a text that is valid JSON.
+
+    Raises:
+        ValueError: There is none.
+    """
+    decoder, found, at = json.JSONDecoder(), None, text.find("{")
+    while at != -1:
+        try:
+            _, end = decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        found, at = text[at:end], text.find("{", end)
+    if found is None:
+        raise ValueError("there is no JSON object in it")
+    return found
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):  # its own text quotes the whole reply
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
+    return str(error).splitlines()[0]
