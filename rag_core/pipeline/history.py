@@ -1,0 +1,92 @@
+"""Every run, kept in SQLite: what was asked when, in which chat, and the whole record."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Literal
+
+from rag_core.errors import StoreError
+from rag_core.pipeline.run import Run
+from rag_core.types import Value
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    id TEXT PRIMARY KEY, chat TEXT NOT NULL, created_at TEXT NOT NULL, collection TEXT NOT NULL,
+    question TEXT NOT NULL, status TEXT NOT NULL, feedback TEXT, record TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS runs_by_chat ON runs (chat, created_at);
+CREATE INDEX IF NOT EXISTS runs_by_time ON runs (created_at);
+"""
+
+
+class ChatInfo(Value):
+    """A conversation, for a list."""
+
+    id: str
+    first_question: str
+    at: str
+    runs: int
+
+
+class History:
+    """The runs of one data directory. Safe for threads and for several processes."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect(path, check_same_thread=False, timeout=30)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        # A run lost in a power cut can be asked again; a sync for each would cost more than the search.
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.executescript(_SCHEMA)
+
+    def keep(self, run: Run) -> None:
+        """Write a run, over an earlier state of it.
+
+        Raises:
+            StoreError: The disk is full or the file cannot be written.
+        """
+        row = (run.id, run.chat, run.created_at, run.collection, run.question, run.status, run.feedback)
+        try:
+            with self._lock, self._db:
+                self._db.execute("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?)", (*row, run.model_dump_json()))
+        except sqlite3.Error as error:
+            raise StoreError(f"The run could not be kept: {error}. Make room on the disk.", retry=True) from error
+
+    def get(self, run_id: str) -> Run | None:
+        return next(iter(self._runs("WHERE id = ?", run_id)), None)
+
+    def chat(self, chat: str) -> list[Run]:
+        """The runs of a chat, oldest first."""
+        return self._runs("WHERE chat = ? ORDER BY created_at", chat)
+
+    def feedback(self, run_id: str, value: Literal["good", "wrong"] | None) -> None:
+        if run := self.get(run_id):
+            self.keep(run.model_copy(update={"feedback": value}))
+
+    def interrupted(self, *, except_: frozenset[str] = frozenset()) -> list[Run]:
+        """The runs that never ended, because their process did."""
+        return [run for run in self._runs("WHERE status = 'running'") if run.id not in except_]
+
+    def recent_chats(self, limit: int = 20) -> list[ChatInfo]:
+        """The latest conversations, newest first."""
+        rows = self._rows(
+            """SELECT chat, MIN(created_at), MAX(created_at), COUNT(*),
+                      (SELECT question FROM runs first WHERE first.chat = runs.chat ORDER BY created_at LIMIT 1)
+               FROM runs WHERE chat != '' GROUP BY chat ORDER BY MAX(created_at) DESC LIMIT ?""",
+            limit,
+        )
+        return [ChatInfo(id=chat, first_question=question, at=last, runs=n) for chat, _, last, n, question in rows]
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    def _runs(self, where: str, *values: object) -> list[Run]:
+        return [
+            Run.model_validate_json(record) for (record,) in self._rows(f"SELECT record FROM runs {where}", *values)
+        ]
+
+    def _rows(self, sql: str, *values: object) -> list[tuple]:
+        with self._lock:
+            return self._db.execute(sql, values).fetchall()

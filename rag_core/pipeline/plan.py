@@ -1,0 +1,136 @@
+"""A plan says which techniques are on, with which settings. The toggles make one; every run keeps its own.
+
+"Is it on?" is asked here alone: a technique that is off is not in the plan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, SerializeAsAny, ValidationError
+
+from rag_core.errors import PlanError
+from rag_core.techniques import TECHNIQUES
+from rag_core.techniques.base import TechniqueSettings
+from rag_core.types import Value
+
+S = TypeVar("S", bound=TechniqueSettings)
+
+
+class Plan(Value):
+    """The techniques that are on, by name, in the order of the table."""
+
+    name: str
+    techniques: dict[str, SerializeAsAny[TechniqueSettings]]
+
+    def has(self, name: str) -> bool:
+        return name in self.techniques
+
+    def settings(self, kind: type[S]) -> S:
+        """The settings of the technique that `kind` belongs to; its defaults where it is off."""
+        return cast(S, next((s for s in self.techniques.values() if isinstance(s, kind)), kind()))
+
+    def on(self, name: str) -> Plan:
+        """This plan with a technique switched on, with its defaults."""
+        if self.has(name):
+            return self
+        return _made("custom", {**self.techniques, name: _technique(name).settings()})
+
+    def off(self, name: str) -> Plan:
+        """This plan with a technique switched off.
+
+        Raises:
+            PlanError: There is none of that name, or no question can be answered without it.
+        """
+        if _technique(name).always:
+            raise PlanError(f"{name!r} cannot be switched off: no question can be answered without it.")
+        return _made("custom", {key: value for key, value in self.techniques.items() if key != name})
+
+    def set(self, name: str, **changes: Any) -> Plan:
+        """This plan with some settings of a technique changed, switched on if it was off.
+
+        Raises:
+            PlanError: A setting is unknown or out of its range.
+        """
+        switched = self.on(name)
+        changed = {**switched.techniques[name].model_dump(), **changes}
+        return _made("custom", {**switched.techniques, name: _settings(name, changed)})
+
+    def as_json(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+
+def plan_from(name_or_file: str) -> Plan:
+    """The preset of that name, or the plan in that JSON file.
+
+    Raises:
+        PlanError: Neither, or the file names something that is not there.
+    """
+    if name_or_file in PRESETS:
+        return PRESETS[name_or_file]
+    if not name_or_file.endswith(".json"):
+        raise PlanError(f"There is no plan {name_or_file!r}; there are: {', '.join(PRESETS)}, or give a JSON file.")
+    try:
+        return plan_from_json(json.loads(Path(name_or_file).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise PlanError(f"The plan {name_or_file} cannot be read: {error}.") from error
+
+
+def plan_from_json(data: Any) -> Plan:
+    """A plan out of what `Plan.as_json` gave.
+
+    Raises:
+        PlanError: It is not of that form.
+    """
+    if not isinstance(data, dict) or not isinstance(data.get("techniques"), dict):
+        raise PlanError('A plan is {"name": ..., "techniques": {technique: {setting: value}}}.')
+    given = {name: _settings(name, values or {}) for name, values in data["techniques"].items()}
+    return _made(str(data.get("name", "custom")), given)
+
+
+def with_assignments(plan: Plan, assignments: Iterable[str]) -> Plan:
+    """The plan with `technique.field=value` applied, in order.
+
+    Raises:
+        PlanError: One is not of that form, or not allowed.
+    """
+    for assignment in assignments:
+        left, sign, value = assignment.partition("=")
+        name, dot, field = left.partition(".")
+        if not (sign and dot):
+            raise PlanError(f"{assignment!r} is not of the form technique.field=value.")
+        plan = plan.set(name, **{field: value})
+    return plan
+
+
+def _technique(name: str) -> Any:
+    if name not in TECHNIQUES:
+        raise PlanError(f"There is no technique {name!r}; there are: {', '.join(TECHNIQUES)}.")
+    return TECHNIQUES[name]
+
+
+def _settings(name: str, values: dict[str, Any]) -> TechniqueSettings:
+    kind = _technique(name).settings
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"])) or "it"
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(cast(type[BaseModel], kind).model_fields)
+            raise PlanError(f"{name} has no setting {field!r}; it has: {known}.") from error
+        raise PlanError(f"{name}.{field}={first['input']!r} is not allowed: {first['msg'].lower()}.") from error
+
+
+def _made(name: str, settings: dict[str, TechniqueSettings]) -> Plan:
+    always = {key: technique.settings() for key, technique in TECHNIQUES.items() if technique.always}
+    merged = {**always, **settings}
+    return Plan(name=name, techniques={key: merged[key] for key in TECHNIQUES if key in merged})
+
+
+PRESETS: dict[str, Plan] = {
+    "simple": _made("simple", {"validate": TECHNIQUES["validate"].settings()}),
+}

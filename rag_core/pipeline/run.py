@@ -1,0 +1,98 @@
+"""The record of a run: what was asked, with which plan, every step, the evidence and the answer.
+
+It is what history keeps, what the screens draw and what the command line prints.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue
+
+from rag_core.trace import TraceEvent
+from rag_core.types import Hit, Sentence, Usage, Value
+
+RunStatus = Literal["running", "done", "stopped", "failed"]
+
+
+class TechniqueUse(Value):
+    """What became of one technique in a run."""
+
+    ran: bool
+    why: str = Field(description="Why it ran, was skipped or fell back, in words.")
+    seconds: float = 0
+
+
+class Prompt(Value):
+    """One signature asked: what went to the engine and what came back."""
+
+    span_id: int
+    signature: str
+    engine: str = Field(description="'keyless' or the model's name; what really answered.")
+    prompt: str = Field(description="As sent; empty for keyless.")
+    reply: str
+    note: str = Field(default="", description="A repair, a retry or a fall back, in words.")
+
+
+class Refusal(Value):
+    """'It is not in your documents', with what was looked for."""
+
+    looked_for: tuple[str, ...] = Field(description="Words of the question that no evidence holds.")
+    searched: int = Field(description="Documents that were searched.")
+
+
+class Run(Value):
+    """One question, answered or not."""
+
+    id: str
+    chat: str
+    question: str
+    plan: dict[str, Any] = Field(description="{name, techniques: {technique: settings}} of what was on.")
+    engine: str
+    collection: str
+    documents: tuple[str, ...] = Field(default=(), description="Names, where the question was limited to some.")
+    created_at: str = Field(description="ISO 8601, UTC.")
+    status: RunStatus
+    error: str | None = None
+    note: str | None = Field(
+        default=None, description="What the reader must know of the run: a fall back, a spent budget."
+    )
+
+    final_answer: str = ""
+    refused: bool = False
+    refusal: Refusal | None = None
+    confidence: float | None = None
+    quality_achieved: float | None = None
+    issues: tuple[str, ...] = ()
+    total_hops: int = 0
+    iteration_count: int = 0
+    healing_attempts: int = 0
+    seconds: float = 0
+    searches: int = 0
+    usage: Usage = Usage()
+
+    sentences: tuple[Sentence, ...] = ()
+    evidence: tuple[Hit, ...] = Field(default=(), description="The final ranked evidence, best first.")
+    spans: tuple[TraceEvent, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    techniques: dict[str, TechniqueUse] = Field(default_factory=dict)
+    feedback: Literal["good", "wrong"] | None = None
+
+
+class RunEvent(Value):
+    """One thing that happened in a live run. The list only grows.
+
+    Kinds and their data:
+        open      {span_id, parent_id, name, phase, start_s}
+        close     a TraceEvent
+        evidence  {hits: [Hit]}           replaces what was shown
+        text      {delta}                 the answer as it is written
+        restart   {}                      the text so far is void: the answer begins again
+        draft     {sentences: [Sentence]} the answer, cut into sentences with citations
+        prompt    a Prompt
+        done      {record: Run}           always the last
+    """
+
+    n: int = Field(ge=1)
+    kind: str
+    data: dict[str, JsonValue]

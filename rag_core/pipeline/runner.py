@@ -1,0 +1,235 @@
+"""The runner: asks what comes next, does it, and keeps all that happened, however the run ends."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from rag_core.errors import QuestionError, RagError, Stopped
+from rag_core.llm.engine import Call, Engine
+from rag_core.llm.reading.reading import Reading
+from rag_core.pipeline.plan import Plan
+from rag_core.pipeline.run import Prompt, Refusal, Run, RunStatus, TechniqueUse
+from rag_core.pipeline.state import RunState, next_step
+from rag_core.pipeline.steps import STEPS, Tools
+from rag_core.techniques import TECHNIQUES
+from rag_core.techniques.answer import Answer, AnswerSettings
+from rag_core.techniques.base import Embedder, Searcher
+from rag_core.techniques.hybrid import Hybrid, HybridSettings
+from rag_core.techniques.validate import Validate, ValidateSettings
+from rag_core.trace import Emit, Tracer
+from rag_core.types import SearchFilter, Usage
+
+# The step that a technique works in, for what it cost.
+_STEP_OF = {"hybrid": "retrieve", "answer": "answer", "validate": "validate"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question as it is asked, with everything that the record of its run repeats."""
+
+    question: str
+    plan: Plan
+    collection: str
+    documents: tuple[str, ...] = ()
+    where: SearchFilter = field(default_factory=SearchFilter)
+    chat: str = ""
+    contexts: int = 10
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+
+
+@dataclass(frozen=True)
+class Collaborators:
+    """What a run searches, compares and asks."""
+
+    searcher: Searcher
+    embedder: Embedder
+    reading: Reading
+    engine: Engine
+    documents: int = 0
+
+
+def check_question(question: str, longest: int) -> str:
+    """The question without space around it.
+
+    Raises:
+        QuestionError: It is empty or too long.
+    """
+    asked = question.replace("\x00", "").strip()
+    if not asked:
+        raise QuestionError("The question is empty: write what you want to know.")
+    if len(asked) > longest:
+        raise QuestionError(
+            f"The question has {len(asked):,} characters, the limit is {longest:,}: ask something shorter, "
+            "and upload long texts as documents."
+        )
+    return asked
+
+
+class RunWatch:
+    """What engines tell a run: collected for the record, told to the live view."""
+
+    def __init__(self, tracer: Tracer, stopped: Callable[[], bool], budget_s: float) -> None:
+        self._tracer = tracer
+        self._stopped = stopped
+        self._until = time.monotonic() + budget_s
+        self.prompts: list[Prompt] = []
+        self.usage = Usage()
+
+    def stopped(self) -> bool:
+        return self._stopped()
+
+    def left_s(self) -> float:
+        return self._until - time.monotonic()
+
+    def called(self, call: Call) -> None:
+        span_id = self._tracer.past(
+            f"llm.{call.signature}",
+            call.seconds,
+            engine=call.engine,
+            input_tokens=call.usage.input_tokens,
+            output_tokens=call.usage.output_tokens,
+            note=call.note,
+        )
+        prompt = Prompt(span_id=span_id, **call.model_dump(include={"signature", "engine", "prompt", "reply", "note"}))
+        self.prompts.append(prompt)
+        self.usage += call.usage
+        self._tracer.emit("prompt", **prompt.model_dump(mode="json"))
+
+    def text(self, delta: str) -> None:
+        self._tracer.emit("text", delta=delta)
+
+    def restart(self) -> None:
+        self._tracer.emit("restart")
+
+
+def run(
+    request: Request,
+    with_: Collaborators,
+    *,
+    emit: Emit | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    budget_s: float = 300,
+) -> Run:
+    """Answer a question by its plan.
+
+    Never raises for what a run can meet: a failed step ends it with its error and all that it has until then.
+    """
+    tracer = Tracer(emit)
+    watch = RunWatch(tracer, stopped, budget_s)
+    tools = _tools(request.plan, with_, tracer, watch)
+    state = RunState(
+        question=request.question,
+        where=request.where,
+        contexts=request.contexts,
+        validates=request.plan.has("validate"),
+    )
+    status: RunStatus = "done"
+    note = None
+    while (step := next_step(state)) is not None:
+        if watch.stopped():
+            status = "stopped"
+            break
+        if watch.left_s() <= 0:
+            note = f"The run's {budget_s:.0f} seconds were spent before {step!r}: this is its best until then."
+            break
+        try:
+            state = STEPS[step](state, tools)
+        except Stopped:
+            status = "stopped"
+            break
+        except RagError as error:
+            status, state = "failed", state.model_copy(update={"error": str(error)})
+        except Exception as error:  # a run must end with a record, whatever a step meets
+            status, state = "failed", state.model_copy(update={"error": _unforeseen(step, error)})
+    return _record(request, with_, state, tracer, watch, status, note)
+
+
+def _tools(plan: Plan, with_: Collaborators, tracer: Tracer, watch: RunWatch) -> Tools:
+    return Tools(
+        tracer=tracer,
+        watch=watch,
+        hybrid=Hybrid(plan.settings(HybridSettings), with_.searcher, with_.embedder),
+        answer=Answer(plan.settings(AnswerSettings), with_.engine, with_.reading),
+        validate=Validate(plan.settings(ValidateSettings), with_.engine, with_.reading),
+    )
+
+
+def _unforeseen(step: str, error: Exception) -> str:
+    return f"The step {step!r} failed in a way that was not foreseen ({type(error).__name__}: {str(error)[:200]})."
+
+
+def _record(
+    request: Request,
+    with_: Collaborators,
+    state: RunState,
+    tracer: Tracer,
+    watch: RunWatch,
+    status: RunStatus,
+    note: str | None,
+) -> Run:
+    spans = tracer.events
+    refused = status == "done" and state.answered and not state.found
+    fell_back = next((prompt.note for prompt in watch.prompts if prompt.note and prompt.engine == "keyless"), None)
+    return Run(
+        id=request.id,
+        chat=request.chat,
+        question=request.question,
+        plan=request.plan.as_json(),
+        engine=with_.engine.name,
+        collection=request.collection,
+        documents=request.documents,
+        created_at=request.created_at,
+        status=status,
+        error=state.error,
+        note=note or fell_back,
+        final_answer=" ".join(sentence.text for sentence in state.sentences) if not refused else _refusal_text(),
+        refused=refused,
+        refusal=_refusal(state, with_) if refused else None,
+        confidence=state.confidence,
+        quality_achieved=state.quality,
+        issues=state.issues,
+        total_hops=state.current_hop,
+        seconds=tracer.elapsed_s,
+        searches=len(state.queries_tried),
+        usage=watch.usage,
+        sentences=state.sentences,
+        evidence=state.hits,
+        spans=spans,
+        prompts=tuple(watch.prompts),
+        techniques=_uses(request.plan, state, spans),
+    )
+
+
+def _refusal_text() -> str:
+    return "It is not in your documents."
+
+
+def _refusal(state: RunState, with_: Collaborators) -> Refusal:
+    missing = with_.reading.missing(state.question, [hit.chunk.searchable_text for hit in state.hits])
+    return Refusal(looked_for=tuple(missing[:8]), searched=len(state.where.documents) or with_.documents)
+
+
+def _uses(plan: Plan, state: RunState, spans: tuple[Any, ...]) -> dict[str, TechniqueUse]:
+    """What became of every technique of the table."""
+    seconds: dict[str, float] = {}
+    for span in spans:
+        seconds[span.name] = seconds.get(span.name, 0.0) + span.duration_s
+    return {name: _use(name, plan, state, seconds.get(_STEP_OF[name])) for name in TECHNIQUES}
+
+
+def _use(name: str, plan: Plan, state: RunState, seconds: float | None) -> TechniqueUse:
+    if seconds is not None:
+        return TechniqueUse(ran=True, why="It is in the plan.", seconds=seconds)
+    if not plan.has(name):
+        return TechniqueUse(ran=False, why="It is switched off.")
+    if state.error:
+        return TechniqueUse(ran=False, why=f"The run had ended: {state.error}")
+    if name == "validate" and state.answered and not state.found:
+        return TechniqueUse(ran=False, why="There was no answer to check.")
+    return TechniqueUse(ran=False, why="The run was over before it.")

@@ -1,0 +1,51 @@
+from pathlib import Path
+
+from rag_core.pipeline.history import History
+from rag_core.pipeline.run import Run
+
+
+def a_run(id_: str, *, chat: str = "c", at: str = "2026-01-01T00:00:00", status: str = "done") -> Run:
+    known = {"question": f"{id_}?", "plan": {}, "engine": "keyless", "collection": "Papers"}
+    return Run.model_validate({"id": id_, "chat": chat, "created_at": at, "status": status, **known})
+
+
+def test_a_run_comes_back_as_it_was_also_after_a_restart(tmp_path: Path) -> None:
+    first = History(tmp_path / "runs.sqlite")
+    first.keep(a_run("one"))
+    first.close()
+    assert History(tmp_path / "runs.sqlite").get("one") == a_run("one")
+
+
+def test_a_later_state_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    history.keep(a_run("one", status="running"))
+    assert [run.id for run in history.interrupted()] == ["one"]
+    history.keep(a_run("one"))
+    assert history.interrupted() == []
+    assert len(history.chat("c")) == 1
+
+
+def test_a_chat_has_its_runs_in_order_and_the_latest_chat_comes_first(tmp_path: Path) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    history.keep(a_run("2", chat="a", at="2026-01-02"))
+    history.keep(a_run("1", chat="a", at="2026-01-01"))
+    history.keep(a_run("3", chat="b", at="2026-01-03"))
+    assert [run.id for run in history.chat("a")] == ["1", "2"]
+    chats = history.recent_chats()
+    assert [(chat.id, chat.first_question, chat.runs) for chat in chats] == [("b", "3?", 1), ("a", "1?", 2)]
+
+
+def test_feedback_is_kept_and_can_be_taken_back(tmp_path: Path) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    history.keep(a_run("one"))
+    history.feedback("one", "good")
+    assert history.get("one") == a_run("one").model_copy(update={"feedback": "good"})
+    history.feedback("one", None)
+    assert history.get("one") == a_run("one")
+
+
+def test_two_processes_share_one_file(tmp_path: Path) -> None:
+    mine, other = History(tmp_path / "runs.sqlite"), History(tmp_path / "runs.sqlite")
+    mine.keep(a_run("one"))
+    other.keep(a_run("two"))
+    assert {run.id for run in mine.chat("c")} == {"one", "two"}
