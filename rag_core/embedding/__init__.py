@@ -1,0 +1,1 @@
+"""Text to vectors, on this machine and without torch."""
