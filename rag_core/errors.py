@@ -72,7 +72,10 @@ class PlanError(RagError):
 
 
 class EngineError(RagError):
-    """A model call failed for good. `code`: unreachable, unauthorised, unknown_model, timeout, overloaded, bad_reply."""
+    """A model call failed for good.
+
+    `code`: unreachable, unauthorised, unknown_model, timeout, overloaded or bad_reply.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,9 @@ class Worker:
         """End the process, whatever it does."""
         self._process.kill()
         self._process.wait()
+        assert self._process.stdin
+        with suppress(OSError):  # half a request may wait in it
+            self._process.stdin.close()
 
     def _receive(self, seconds: float, stopped: Callable[[], bool]) -> Message:
         deadline = time.monotonic() + seconds
@@ -96,8 +99,9 @@ class Worker:
 
     def _pump(self) -> None:
         assert self._process.stdout
-        for line in self._process.stdout:
-            self._messages.put(json.loads(line))
+        with self._process.stdout as lines:
+            for line in lines:
+                self._messages.put(json.loads(line))
         self._messages.put(None)
 
 

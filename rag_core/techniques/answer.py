@@ -153,7 +153,7 @@ def _row_as_text(header: list[str], cells: list[str]) -> str:
 
 def _stub_penalty(text: str) -> float:
     """Headings and fragments are close to a question without saying anything."""
-    return 0.0 if text[-1] in ".!?…”\"')。" or "—" in text else 0.12
+    return 0.0 if text[-1] in ".!?…”\"')。" or "—" in text else 0.3
 
 
 def _covering(

@@ -336,6 +336,8 @@ class Server:
                 process.kill()
                 return
             time.sleep(0.02)
+        if self._child is not None:
+            self._child.wait()
         self._pid.unlink(missing_ok=True)
         self._running.unlink(missing_ok=True)
 

@@ -1,0 +1,340 @@
+"""The command line: what other programs, scripts and evaluations use. Names and fields are a contract (docs/cli.md)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import BaseModel, ValidationError
+
+from rag_core.errors import PlanError, RagError, SettingsError, UnknownCollection, UnknownDocument
+from rag_core.pipeline.plan import Plan, plan_from, with_assignments
+from rag_core.pipeline.run import Run
+from rag_core.settings import ROOT, Settings
+from rag_core.workbench import DEFAULT_COLLECTION, DEMO_COLLECTION, DEMO_FOLDER, FileResult, Workbench
+
+DONE, FAILED, WRONG_USE = 0, 1, 2
+
+
+class Question(BaseModel):
+    """A line of a questions file. Fields beside these are left alone."""
+
+    id: str | int
+    question: str
+    document: str | None = None
+    documents: list[str] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [*([self.document] if self.document else []), *(self.documents or [])]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit status."""
+    parsed = _parser().parse_args(arguments)
+    # Ended by a signal, a command still closes what it opened.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        return parsed.do(parsed)
+    except (PlanError, SettingsError, UnknownCollection, UnknownDocument) as error:
+        return _say(str(error), WRONG_USE)
+    except RagError as error:
+        return _say(str(error), FAILED)
+    except BrokenPipeError:  # the reader of our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except KeyboardInterrupt:
+        return _say("Stopped.", FAILED)
+
+
+def record_as_json(run: Run, question_id: str | int | None, contexts: int = 10) -> dict[str, Any]:
+    """A run as the command line prints it."""
+    whole = run.model_dump(mode="json")
+    kept = (
+        "question engine final_answer refused confidence quality_achieved total_hops iteration_count healing_attempts "
+        "seconds searches sentences techniques status error note"
+    ).split()
+    return {
+        "id": question_id if question_id is not None else run.id,
+        **{name: whole[name] for name in kept},
+        "plan": run.plan["name"],
+        "model_calls": run.usage.model_calls,
+        "tokens": run.usage.tokens,
+        "cost": run.usage.cost if run.usage.model_calls else 0.0,
+        "run": run.id,
+        "retrieved_contexts": [
+            {
+                "chunk": hit.chunk.id,
+                "document": hit.chunk.document,
+                "name": hit.chunk.name,
+                "source": hit.chunk.source,
+                "page": hit.chunk.page,
+                "kind": hit.chunk.kind,
+                "text": hit.chunk.text,
+                "score": hit.score,
+                "scores": hit.scores,
+                "isrel": None,
+            }
+            for hit in run.evidence[: max(contexts, 10)]
+        ],
+    }
+
+
+# the commands
+
+
+def _ingest(parsed: argparse.Namespace) -> int:
+    missing = [path for path in parsed.paths if not Path(path).exists()]
+    if missing:
+        return _say(f"There is no file or folder {missing[0]}.", WRONG_USE)
+
+    def told(result: FileResult) -> None:
+        print(result.model_dump_json() if parsed.json else _file_line(result), flush=True)
+
+    with _workbench() as workbench:
+        results = workbench.ingest(*parsed.paths, collection=parsed.collection, quick=parsed.quick, told=told)
+    if not results:
+        return _say("There is no PDF in there to index; name passages files (.jsonl, .jsonl.gz) themselves.", FAILED)
+    return FAILED if any(result.state in ("failed", "partial") for result in results) else DONE
+
+
+def _ask(parsed: argparse.Namespace) -> int:
+    plan = _plan(parsed)
+    if parsed.questions:
+        if not parsed.out:
+            return _say("--questions needs --out, the file for the answers.", WRONG_USE)
+        return _ask_many(parsed, plan)
+    if not parsed.question:
+        return _say("Give a question, or --questions with a file of them.", WRONG_USE)
+    with _workbench() as workbench:
+        run = _asked(workbench, parsed, plan, parsed.question, parsed.document)
+    print(json.dumps(record_as_json(run, None, parsed.contexts)) if parsed.json else _answer_lines(run))
+    return FAILED if run.status == "failed" else DONE
+
+
+def _ask_many(parsed: argparse.Namespace, plan: Plan) -> int:
+    questions = _questions(Path(parsed.questions))
+    out = Path(parsed.out)
+    done = _answered(out, questions)
+    failed = 0
+    with _workbench() as workbench, out.open("a", encoding="utf-8") as file:
+        for question in questions[done:]:
+            try:
+                run = _asked(workbench, parsed, plan, question.question, [*parsed.document, *question.names])
+                line = record_as_json(run, question.id, parsed.contexts)
+            except RagError as error:
+                line = {"id": question.id, "question": question.question, "status": "failed", "error": str(error)}
+            if line["status"] == "failed":
+                failed += 1
+                _say(f"{question.id}: {line['error']}", FAILED)
+            _append(file, line)
+            _progress(f"{question.id}: {len(line.get('sentences', []))} sentences")
+    return FAILED if failed else DONE
+
+
+def _asked(workbench: Workbench, parsed: argparse.Namespace, plan: Plan, question: str, names: list[str]) -> Run:
+    return workbench.ask(
+        question,
+        plan=plan,
+        collection=parsed.collection,
+        documents=names,
+        engine=parsed.engine,
+        contexts=parsed.contexts,
+    )
+
+
+def _list(parsed: argparse.Namespace) -> int:
+    with _workbench() as workbench:
+        for info in workbench.collections():
+            if parsed.collection not in (None, info.name):
+                continue
+            if not parsed.json:
+                print(f"{info.name}: {info.documents} documents, {info.pages} pages, {info.chunks} chunks")
+            for record in workbench.documents(info.name):
+                print(
+                    record.model_dump_json(exclude={"progress"}) if parsed.json else f"  {record.name}: {record.state}"
+                )
+    return DONE
+
+
+def _delete(parsed: argparse.Namespace) -> int:
+    with _workbench() as workbench:
+        workbench.remove(parsed.document, parsed.collection or workbench.default_collection())
+    return DONE
+
+
+def _doctor(parsed: argparse.Namespace) -> int:
+    with _workbench() as workbench:
+        parts = workbench.health()
+    for part in parts:
+        print(part.model_dump_json() if parsed.json else f"{'ok  ' if part.ok else 'look'} {part.part}: {part.summary}")
+        if part.advice and not parsed.json:
+            print(f"     {part.advice}")
+    return DONE if all(part.ok for part in parts) else FAILED
+
+
+def _demo(parsed: argparse.Namespace) -> int:
+    parsed.paths, parsed.collection, parsed.quick = [str(DEMO_FOLDER)], DEMO_COLLECTION, False
+    return _ingest(parsed)
+
+
+def _setup(_: argparse.Namespace) -> int:
+    from rag_core.embedding.weights import find_weights
+    from rag_core.stores.weaviate.binary import find_server
+
+    settings = Settings.from_env()
+    print(f"weights   {find_weights(settings, _progress)}")
+    if settings.weaviate_url:
+        print(f"weaviate  {settings.weaviate_url} (WEAVIATE_URL: none is started here)")
+    else:
+        print(f"weaviate  {find_server(settings, _progress)}")
+    return DONE
+
+
+def _serve(parsed: argparse.Namespace) -> int:
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(parsed.port)]
+    os.chdir(ROOT)
+    os.execv(sys.executable, [*command, "--server.address", parsed.host])
+
+
+# inside
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m rag_core", description="Ask your PDFs, and see how it was done.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    ingest = _command(commands, "ingest", _ingest, "index files, folders and passages files")
+    ingest.add_argument("paths", nargs="+", metavar="PATH")
+    ingest.add_argument("--collection", default=DEFAULT_COLLECTION)
+    ingest.add_argument("--quick", action="store_true", help="return when searchable; refine later")
+
+    ask = _command(commands, "ask", _ask, "ask one question, or a file of them")
+    ask.add_argument("question", nargs="?")
+    ask.add_argument("--collection")
+    ask.add_argument("--document", action="append", default=[], metavar="NAME", help="search only this one; repeatable")
+    ask.add_argument("--plan", default="simple", metavar="PRESET|FILE.json")
+    ask.add_argument("--set", action="append", default=[], metavar="technique.field=value")
+    ask.add_argument("--on", action="append", default=[], metavar="technique")
+    ask.add_argument("--off", action="append", default=[], metavar="technique")
+    ask.add_argument("--engine", choices=["keyless", "model"])
+    ask.add_argument("--contexts", type=_contexts, default=10, metavar="N", help="ranked evidence to give, 10 to 200")
+    ask.add_argument("--questions", metavar="FILE.jsonl")
+    ask.add_argument("--out", metavar="FILE.jsonl")
+
+    listing = _command(commands, "list", _list, "collections and their documents")
+    listing.add_argument("--collection")
+    delete = _command(commands, "delete", _delete, "remove a document")
+    delete.add_argument("document")
+    delete.add_argument("--collection")
+    _command(commands, "doctor", _doctor, "how every part is, and what to do")
+    _command(commands, "demo", _demo, "index the demo documents")
+    _command(commands, "setup", _setup, "fetch the Weaviate server and the embedding weights")
+    serve = _command(commands, "serve", _serve, "start the app")
+    serve.add_argument("--host", default="127.0.0.1")
+    serve.add_argument("--port", type=int, default=8501)
+    return parser
+
+
+def _command(commands: Any, name: str, do: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=text, description=text)
+    command.add_argument("--json", action="store_true", help="print JSON, a line each")
+    command.set_defaults(do=do)
+    return command
+
+
+def _contexts(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= 200:
+        raise argparse.ArgumentTypeError("must be from 1 to 200")
+    return number
+
+
+def _workbench() -> Workbench:
+    return Workbench.open(say=_progress)
+
+
+def _plan(parsed: argparse.Namespace) -> Plan:
+    plan = plan_from(parsed.plan)
+    for name in parsed.on:
+        plan = plan.on(name)
+    for name in parsed.off:
+        plan = plan.off(name)
+    return with_assignments(plan, parsed.set)
+
+
+def _questions(path: Path) -> list[Question]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"The questions {path} cannot be read: {error}.") from error
+    questions = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                questions.append(Question.model_validate(json.loads(line)))
+            except (ValueError, ValidationError) as error:
+                raise PlanError(f"{path}, line {number}: it is not an object with id and question.") from error
+    return questions
+
+
+def _answered(out: Path, questions: Sequence[Question]) -> int:
+    """How many of the questions the file answers already; half a line at its end is cut off.
+
+    Raises:
+        PlanError: The file answers other questions.
+    """
+    if not out.exists():
+        return 0
+    whole = out.read_bytes()
+    kept = whole[: whole.rfind(b"\n") + 1]
+    lines = kept.splitlines()
+    try:
+        ids = [json.loads(line)["id"] for line in lines]
+    except (ValueError, KeyError, TypeError):
+        ids = [None]
+    if ids != [question.id for question in questions[: len(ids)]]:
+        raise PlanError(f"{out} answers other questions: name another file, or remove it.")
+    if kept != whole:
+        out.write_bytes(kept)
+    return len(ids)
+
+
+def _append(file: IO[str], line: dict[str, Any]) -> None:
+    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    file.flush()
+
+
+def _file_line(result: FileResult) -> str:
+    found = f"{result.pages} pages, {result.chunks} chunks, {result.seconds:.1f} s"
+    return f"{result.state:9} {result.name}: " + (f"{result.reason}" if result.state == "failed" else found)
+
+
+def _answer_lines(run: Run) -> str:
+    if run.error:
+        return run.error
+    names = {
+        hit.chunk.id: f"{hit.chunk.name}{f' p.{hit.chunk.page}' if hit.chunk.page else ''}" for hit in run.evidence
+    }
+    if run.refusal:
+        looked_for = ", ".join(run.refusal.looked_for)
+        return run.final_answer + (f" Looked for: {looked_for}." if looked_for else "")
+    lines = [
+        f"{s.text} [{'; '.join(dict.fromkeys(names[c] for c in s.citations)) or 'no source'}]" for s in run.sentences
+    ]
+    return "\n".join([*lines, *([run.note] if run.note else [])])
+
+
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _say(text: str, status: int) -> int:
+    print(text, file=sys.stderr)
+    return status

@@ -1,0 +1,606 @@
+"""The front door: settings in, wired objects out. The screens, the command line and your own code come in here.
+
+from rag_core import Workbench
+
+with Workbench.open() as workbench:
+    workbench.ingest("papers/")
+    print(workbench.ask("What did they find?").final_answer)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from rag_core.embedding.minilm import TextEmbedder
+from rag_core.embedding.weights import find_weights
+from rag_core.errors import QuestionError, RagError, StoreError, UnknownDocument
+from rag_core.indexing.ingest import Ingest, fingerprint
+from rag_core.indexing.ledger import Ledger
+from rag_core.indexing.records import CollectionInfo, DocumentRecord
+from rag_core.llm import connections
+from rag_core.llm.connections import ConnectionTest, ModelConnection
+from rag_core.llm.engine import Engine, KeylessEngine
+from rag_core.llm.model import ModelEngine
+from rag_core.llm.reading.reading import Reading
+from rag_core.parsing.chunking import ChunkSettings
+from rag_core.parsing.parser import Parser
+from rag_core.pipeline.history import ChatInfo, History
+from rag_core.pipeline.live import LiveRun, LiveRuns
+from rag_core.pipeline.plan import PRESETS, Plan
+from rag_core.pipeline.run import Run
+from rag_core.pipeline.runner import Collaborators, Request, check_question, run
+from rag_core.settings import ROOT, Settings
+from rag_core.stores.originals import Originals
+from rag_core.stores.weaviate.chunks import ChunkStore
+from rag_core.types import Chunk, Element, Hit, SearchFilter, Value
+
+DEFAULT_COLLECTION = "Documents"
+DEMO_COLLECTION = "InnovateCorp demo"
+DEMO_FOLDER = ROOT / "data" / "demo"
+
+_Say = Callable[[str], None]
+
+
+class EngineChoice(Value):
+    """What a question can be asked with now."""
+
+    name: Literal["keyless", "model"]
+    label: str
+    detail: str
+
+
+class PartHealth(Value):
+    """How one part is, and what to do where it is not well."""
+
+    part: str
+    ok: bool
+    summary: str
+    advice: str = ""
+    details: dict[str, str] = Field(default_factory=dict)
+
+
+class FileResult(Value):
+    """What became of one file, as the command line says it."""
+
+    document: str
+    name: str
+    state: Literal["indexed", "partial", "failed", "unchanged"]
+    pages: int = 0
+    chunks: int = 0
+    failed_pages: tuple[int, ...] = ()
+    reason: str | None = None
+    seconds: float = 0
+
+
+class Workbench:
+    """Everything over one data directory, wired. Safe for threads; one a process."""
+
+    def __init__(self, settings: Settings, ledger: Ledger, store: ChunkStore, embedder: TextEmbedder) -> None:
+        self.settings = settings
+        self._ledger = ledger
+        self._store = store
+        self._embedder = embedder
+        self._reading = Reading(embedder)
+        self._originals = Originals(settings)
+        self._parser = Parser(settings)
+        self._ingest = Ingest(settings, ledger, self._originals, self._parser, store, embedder, ChunkSettings())
+        self._history = History(settings.data_dir / "runs.sqlite")
+        self._live = LiveRuns()
+        self._connections = _SavedConnection(settings)
+        self._local: tuple[float, list[ModelConnection]] = (-1e9, [])
+        self._closing = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    def open(cls, settings: Settings | None = None, say: _Say = lambda text: None) -> Workbench:
+        """Start or attach to everything that questions need.
+
+        Raises:
+            RagError: A part cannot be had; the message says what to do.
+        """
+        settings = settings or Settings.from_env()
+        try:
+            settings.data_dir.mkdir(parents=True, exist_ok=True)
+            embedder = TextEmbedder(find_weights(settings, say), settings.precision, cache_dir=settings.cache_dir)
+            with ExitStack() as opened:
+                store = ChunkStore.open(settings, fingerprint(ChunkSettings(), embedder.name), say=say)
+                opened.callback(store.close)
+                workbench = cls(settings, Ledger(settings.data_dir / "ledger.sqlite"), store, embedder)
+                opened.pop_all()
+                return workbench
+        except (OSError, sqlite3.Error) as error:
+            place = f"{settings.data_dir} cannot be written ({error})"
+            raise RagError(
+                f"{place}: make room on its disk, or choose another place with RAGSCOPE_DATA_DIR."
+            ) from error
+
+    def __enter__(self) -> Workbench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the runs and the work under way, then everything that was started here."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        self._live.stop_all(timeout_s=5)
+        self._ingest.close()
+        self._parser.close()
+        self._store.close()
+        self._ledger.close()
+        self._history.close()
+
+    def serve(self) -> None:
+        """Take up what an earlier process left, and work in the background from now on."""
+        for left in self._history.interrupted():
+            note = "The app was stopped during this run: ask again."
+            self._history.keep(left.model_copy(update={"status": "stopped", "error": note}))
+        self._ingest.start()
+
+    # documents
+
+    def collections(self) -> list[CollectionInfo]:
+        """All collections, the oldest first."""
+        return self._ledger.collections()
+
+    def create_collection(self, name: str, description: str = "") -> None:
+        """Make a collection.
+
+        Raises:
+            RagError: The name is not allowed.
+        """
+        self._ledger.create_collection(name, description)
+
+    def default_collection(self) -> str:
+        """The collection meant where none is named: 'Documents', or the first that has any."""
+        infos = self.collections()
+        ranked = sorted(infos, key=lambda info: (not info.documents, info.name != DEFAULT_COLLECTION))
+        return ranked[0].name if ranked else DEFAULT_COLLECTION
+
+    def add_demo(self) -> None:
+        """Have the demo documents indexed, in a collection of their own."""
+        self.create_collection(DEMO_COLLECTION, "Seven documents of one invented company, to try everything on.")
+        for path in sorted(DEMO_FOLDER.glob("*.pdf")):
+            self.add(path, path.name, DEMO_COLLECTION)
+
+    def documents(self, collection: str) -> list[DocumentRecord]:
+        """The documents of a collection, the newest first, with their progress."""
+        return [self._with_progress(record) for record in self._ledger.documents(collection)]
+
+    def document(self, document_id: str) -> DocumentRecord | None:
+        record = self._ledger.document(document_id)
+        return self._with_progress(record) if record else None
+
+    def add(self, data: bytes | Path, name: str, collection: str, password: str | None = None) -> DocumentRecord:
+        """Keep a file and have it indexed in the background.
+
+        Raises:
+            DocumentError: It is too large, or the disk has no room for it.
+            UnknownCollection: There is no such collection.
+        """
+        document_id, _ = self._ingest.add(data, name, collection, password)
+        record = self.document(document_id)
+        assert record is not None
+        return record
+
+    def retry(self, document_id: str, password: str | None = None) -> None:
+        """Have a document read once more, with a password where it is locked."""
+        self._ingest.again(document_id, password)
+
+    def delete(self, document_id: str) -> None:
+        """Remove a document with its chunks and its file."""
+        self._ingest.delete(document_id)
+
+    def ingest(
+        self,
+        *paths: str | Path,
+        collection: str = DEFAULT_COLLECTION,
+        quick: bool = False,
+        told: Callable[[FileResult], None] = lambda result: None,
+    ) -> list[FileResult]:
+        """Index files and folders here and now; a file that fails stops none of the others.
+
+        Args:
+            quick: Return when searchable; the refining pass is left for later.
+            told: Called with each file's result as soon as it is done.
+        """
+        self.create_collection(collection)
+        results = []
+        for path, name in files_in(paths):
+            results.append(self._ingested(path, name, collection, quick))
+            told(results[-1])
+        return results
+
+    def remove(self, name: str, collection: str) -> None:
+        """Remove a document by its name, here and now.
+
+        Raises:
+            UnknownDocument: There is none of that name.
+        """
+        record = self._ledger.named(collection, name)
+        if record is None:
+            raise UnknownDocument(name, collection)
+        self._ingest.delete(record.id)
+        self._ingest.work(only=frozenset([record.id]))
+
+    def elements(self, document_id: str, page: int) -> list[Element]:
+        """What was read of a page."""
+        return self._ledger.elements(document_id, page)
+
+    def chunks(self, document_id: str, after: str | None = None, limit: int = 100) -> list[Chunk]:
+        """The chunks of a document in order, a page of them: those after the one with the id `after`."""
+        record = self._ledger.document(document_id)
+        if record is None:
+            return []
+        return self._store.chunks(self._ledger.tenant(record.collection), record.id, after=after, limit=limit)
+
+    def page_size(self, document_id: str, page: int) -> tuple[float, float]:
+        """Width and height of a page in points.
+
+        Raises:
+            RagError: There is no such document or page.
+        """
+        sizes = self._ledger.page_sizes(document_id)
+        if not 0 < page <= len(sizes):
+            raise RagError(f"That document has no page {page}.")
+        return sizes[page - 1]
+
+    def page_image(self, document_id: str, page: int, dpi: int = 110) -> bytes:
+        """A page as PNG.
+
+        Raises:
+            RagError: There is no such document or page, or it cannot be drawn.
+        """
+        self.page_size(document_id, page)
+        record = self._ledger.document(document_id)
+        assert record is not None  # it has pages
+        _, password = self._ledger.source(document_id)
+        path = self._originals.path(record.sha256, record.name)
+        return self._parser.render(path, page, dpi=dpi, password=password)
+
+    def figure(self, document_id: str, image: str) -> bytes:
+        """The crop of a figure as PNG.
+
+        Raises:
+            RagError: There is none of that name.
+        """
+        record = self._ledger.document(document_id)
+        path = self._originals.figures(record.sha256) / Path(image).name if record else None
+        if path is None or not path.is_file():
+            raise RagError(f"There is no figure {image!r} in that document.")
+        return path.read_bytes()
+
+    # asking
+
+    def ask(
+        self,
+        question: str,
+        *,
+        plan: Plan | None = None,
+        collection: str | None = None,
+        documents: Sequence[str] = (),
+        engine: str | None = None,
+        contexts: int = 10,
+    ) -> Run:
+        """Ask and wait for the answer.
+
+        Args:
+            documents: Names; only these are searched.
+            engine: 'keyless' or 'model'; the model where there is one, when not given.
+
+        Raises:
+            RagError: The question cannot be asked so; nothing was searched.
+        """
+        request, with_ = self._prepared(question, plan, collection, documents, engine, contexts=contexts)
+        return self._answer(LiveRun(request.id, request.chat), request, with_)
+
+    def start(
+        self,
+        question: str,
+        *,
+        plan: Plan | None = None,
+        collection: str | None = None,
+        documents: Sequence[str] = (),
+        engine: str | None = None,
+        chat: str = "",
+    ) -> str:
+        """Ask in the background; gives the id of the run.
+
+        Raises:
+            RagError: The question cannot be asked so; nothing was searched.
+        """
+        request, with_ = self._prepared(question, plan, collection, documents, engine, chat=chat)
+        live = LiveRun(request.id, chat)
+        self._live.start(live, lambda live: self._answer(live, request, with_))
+        return request.id
+
+    def stop(self, run_id: str) -> None:
+        """Stop a run; it keeps what it has."""
+        if live := self._live.get(run_id):
+            live.stop()
+
+    def live(self, run_id: str) -> LiveRun | None:
+        """The run under way or just finished, to be followed; None for others."""
+        return self._live.get(run_id)
+
+    def run(self, run_id: str) -> Run | None:
+        """The record of a run as it stands."""
+        return self._history.get(run_id)
+
+    def chat(self, chat_id: str) -> list[Run]:
+        """The runs of a conversation, oldest first."""
+        return self._history.chat(chat_id) if chat_id else []
+
+    def recent_chats(self, limit: int = 20) -> list[ChatInfo]:
+        return self._history.recent_chats(limit)
+
+    def feedback(self, run_id: str, value: Literal["good", "wrong"] | None) -> None:
+        """Keep what the user thinks of an answer."""
+        self._history.feedback(run_id, value)
+
+    # engines
+
+    def engines(self) -> list[EngineChoice]:
+        """What a question can be asked with now, the default first."""
+        keyless = EngineChoice(name="keyless", label="No model", detail="Reads and quotes.")
+        if (model := self.connection()) is None:
+            return [keyless]
+        return [EngineChoice(name="model", label=model.model, detail=model.base_url), keyless]
+
+    def connection(self) -> ModelConnection | None:
+        """The model in use: the one saved here or, else, the one that the environment names."""
+        return self._connections.get()
+
+    def connect(self, connection: ModelConnection | None) -> None:
+        """Use a model from now on, or none."""
+        self._connections.save(connection)
+
+    def test_connection(self, connection: ModelConnection) -> ConnectionTest:
+        return connections.try_out(connection)
+
+    def local_models(self, *, fresh_s: float = 15) -> list[ModelConnection]:
+        """The models of servers found running on this machine, looked for anew after `fresh_s` seconds."""
+        looked_at, found = self._local
+        if time.monotonic() - looked_at > fresh_s:
+            found = connections.local_models()
+            self._local = (time.monotonic(), found)
+        return found
+
+    def health(self) -> list[PartHealth]:
+        """Every part, how it is and what to do where it is not well."""
+        with ThreadPoolExecutor(2) as pool:
+            model = pool.submit(self._model_health)
+            return [self._store_health(), self._embedder_health(), model.result(), self._disk_health(), _ocr_health()]
+
+    # inside
+
+    def _prepared(
+        self,
+        question: str,
+        plan: Plan | None,
+        collection: str | None,
+        documents: Sequence[str],
+        engine: str | None,
+        *,
+        chat: str = "",
+        contexts: int = 10,
+    ) -> tuple[Request, Collaborators]:
+        asked = check_question(question, self.settings.max_question_chars)
+        collection = collection or self.default_collection()
+        if not self.collections():
+            raise QuestionError("There are no documents yet: upload one, or index a folder, then ask.")
+        tenant = self._ledger.tenant(collection)
+        found = [self._named(collection, name) for name in documents]
+        searchable = [record for record in self._ledger.documents(collection) if record.searchable]
+        if not searchable:
+            raise QuestionError(f"No document of {collection!r} is searchable yet: add one or wait until it is read.")
+        request = Request(
+            question=asked,
+            plan=plan or PRESETS["simple"],
+            collection=collection,
+            documents=tuple(record.name for record in found),
+            where=SearchFilter(documents=tuple(record.id for record in found)),
+            chat=chat,
+            contexts=contexts,
+        )
+        with_ = Collaborators(
+            searcher=_Tenant(self._store, tenant),
+            embedder=self._embedder,
+            reading=self._reading.over(self._ledger.statistics(collection)),
+            engine=self._engine(engine),
+            documents=len(searchable),
+        )
+        return request, with_
+
+    def _answer(self, live: LiveRun, request: Request, with_: Collaborators) -> Run:
+        record = Run(
+            id=request.id,
+            chat=request.chat,
+            question=request.question,
+            plan=request.plan.as_json(),
+            engine=with_.engine.name,
+            collection=request.collection,
+            documents=request.documents,
+            created_at=request.created_at,
+            status="running",
+        )
+        if request.chat:  # somebody may come back for it before it is over
+            self._keep(record)
+        record = run(request, with_, emit=live.emit, stopped=live.stopped, budget_s=self.settings.run_seconds)
+        return self._keep(record)
+
+    def _keep(self, record: Run) -> Run:
+        """Write a run to the history; where that fails the answer is still given, and says so."""
+        try:
+            self._history.keep(record)
+        except StoreError as error:
+            return record.model_copy(update={"note": str(error)})
+        return record
+
+    def _engine(self, name: str | None) -> Engine:
+        connection = self.connection()
+        if name == "model" and connection is None:
+            raise QuestionError("No model is set: choose one in Settings, or set OPENAI_BASE_URL and OPENAI_MODEL.")
+        if name == "keyless" or connection is None:
+            return KeylessEngine()
+        return ModelEngine(connection, silence_s=self.settings.model_timeout_s)
+
+    def _ingested(self, path: Path, name: str, collection: str, quick: bool) -> FileResult:
+        began = time.perf_counter()
+        try:
+            document_id, changed = self._ingest.add(path, name, collection)
+            changed = changed or self._unfinished(document_id, quick)
+            if changed:
+                self._ingest.work(quick=quick, only=frozenset([document_id]))
+        except (RagError, OSError) as error:
+            return FileResult(document="", name=name, state="failed", reason=_reason(error))
+        record = self._ledger.document(document_id)
+        assert record is not None
+        return _file_result(record, changed=changed, seconds=time.perf_counter() - began)
+
+    def _named(self, collection: str, name: str) -> DocumentRecord:
+        record = self._ledger.named(collection, name)
+        if record is None:
+            raise UnknownDocument(name, collection)
+        return record
+
+    def _with_progress(self, record: DocumentRecord) -> DocumentRecord:
+        return record.model_copy(update={"progress": self._ingest.progress(record.id)})
+
+    def _unfinished(self, document_id: str, quick: bool) -> bool:
+        record = self._ledger.document(document_id)
+        return record is not None and record.state in ("waiting", "reading", *(() if quick else ("refining",)))
+
+    def _store_health(self) -> PartHealth:
+        try:
+            health = self._store.health()
+        except RagError as error:
+            return PartHealth(part="Weaviate", ok=False, summary="It does not answer.", advice=str(error))
+        details = {"address": health.address, "version": health.version, "objects": f"{health.objects:,}"}
+        if health.resident_mb is not None:
+            details["memory"] = f"{health.resident_mb:,.0f} MB"
+        if health.log is not None:
+            details["log"] = str(health.log)
+        return PartHealth(
+            part="Weaviate", ok=health.ready, summary=f"Version {health.version}, ready.", details=details
+        )
+
+    def _embedder_health(self) -> PartHealth:
+        began = time.perf_counter()
+        self._embedder.embed([f"How long does a query take? {began}"])
+        milliseconds = (time.perf_counter() - began) * 1e3
+        return PartHealth(part="Embedder", ok=True, summary=f"{self._embedder.name}, {milliseconds:.0f} ms a query.")
+
+    def _model_health(self) -> PartHealth:
+        connection = self.connection()
+        if connection is None:
+            return PartHealth(part="Model", ok=True, summary="None: answers are read and quoted.")
+        tried = connections.try_out(connection)
+        advice = "" if tried.ok else "Questions are answered without it until it is back."
+        return PartHealth(part="Model", ok=tried.ok, summary=tried.message, advice=advice)
+
+    def _disk_health(self) -> PartHealth:
+        usage = shutil.disk_usage(self.settings.data_dir)
+        ok = usage.free > 2e9
+        return PartHealth(
+            part="Disk",
+            ok=ok,
+            summary=f"{usage.free / 1e9:,.1f} GB free.",
+            advice="" if ok else "Make room, or move the data with RAGSCOPE_DATA_DIR.",
+            details={"data": str(self.settings.data_dir)},
+        )
+
+
+class _Tenant:
+    """The store, narrowed to the chunks of one collection."""
+
+    def __init__(self, store: ChunkStore, tenant: str) -> None:
+        self._store = store
+        self._tenant = tenant
+
+    def hybrid(self, query: str, vector: np.ndarray, **asked: Any) -> list[Hit]:
+        return self._store.hybrid(self._tenant, query, vector, **asked)
+
+
+class _SavedConnection:
+    """The model that the user chose, in a file that only its owner reads; `null` in it means none, on purpose."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._path = settings.data_dir / "connection.json"
+
+    def get(self) -> ModelConnection | None:
+        try:
+            saved = json.loads(self._path.read_text(encoding="utf-8"))
+            return ModelConnection.model_validate(saved) if saved else None
+        except (OSError, ValueError):
+            return connections.from_settings(self._settings)
+
+    def save(self, connection: ModelConnection | None) -> None:
+        text = connection.model_dump_json() if connection else "null"
+        part = self._path.with_suffix(".part")
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        part.replace(self._path)
+
+
+def files_in(paths: Sequence[str | Path]) -> Iterator[tuple[Path, str]]:
+    """The files to index with the names to give them: a file as it is, of a folder all PDFs by their relative paths."""
+    for given in map(Path, paths):
+        if not given.is_dir():
+            yield given, given.name
+            continue
+        for path in sorted(given.rglob("*")):
+            if path.is_file() and path.suffix.lower() == ".pdf":
+                yield path, path.relative_to(given).as_posix()
+
+
+def _file_result(record: DocumentRecord, *, changed: bool, seconds: float) -> FileResult:
+    state: Literal["indexed", "partial", "failed", "unchanged"] = "indexed"
+    if record.state in ("partial", "failed"):
+        state = record.state
+    elif not record.searchable:
+        state = "failed"
+    elif not changed:
+        state = "unchanged"
+    return FileResult(
+        document=record.id,
+        name=record.name,
+        state=state,
+        pages=record.pages,
+        chunks=record.chunks,
+        failed_pages=tuple(failure.page for failure in record.failed_pages),
+        reason=record.reason or "; ".join(f"page {f.page}: {f.reason}" for f in record.failed_pages) or None,
+        seconds=round(seconds, 3),
+    )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "There is no such file."
+    if isinstance(error, OSError):
+        return f"It cannot be read: {error.strerror}."
+    return getattr(error, "reason", str(error))
+
+
+def _ocr_health() -> PartHealth:
+    if shutil.which("tesseract"):
+        return PartHealth(part="OCR", ok=True, summary="Tesseract is there: scans are read.")
+    advice = "Install Tesseract (apt install tesseract-ocr, brew install tesseract) to have scans read."
+    return PartHealth(part="OCR", ok=False, summary="Tesseract is not installed.", advice=advice)

@@ -1,0 +1,174 @@
+"""The command line as other programs use it: run as a program, fields and exit status as docs/cli.md has them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from rag_core.cli import record_as_json
+from rag_core.pipeline.run import Run
+from rag_core.settings import ROOT
+
+PASSAGES = [
+    {"id": f"p{number}", "title": animal, "text": f"The {animal} lives in the {place}. It eats {food}."}
+    for number, (animal, place, food) in enumerate(
+        [("red fox", "forest", "mice"), ("barn owl", "church tower", "voles"), ("pike", "lake", "perch")]
+    )
+]
+ANSWER_FIELDS = set(
+    "id question plan engine final_answer refused confidence quality_achieved total_hops iteration_count "
+    "healing_attempts seconds searches model_calls tokens cost run sentences retrieved_contexts techniques".split()
+)
+CONTEXT_FIELDS = set("chunk document name source page kind text score scores isrel".split())
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory into which the passages were indexed from the command line."""
+    folder = tmp_path_factory.mktemp("cli")
+    source = folder / "animals.jsonl"
+    source.write_text("\n".join(json.dumps(passage) for passage in PASSAGES), encoding="utf-8")
+    done = run(folder / "data", "ingest", str(source), "--json")
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    told = json.loads(line)
+    assert set(told) == set("document name state pages chunks failed_pages reason seconds".split())
+    assert (told["name"], told["state"], told["chunks"]) == ("animals.jsonl", "indexed", 3)
+    return folder / "data"
+
+
+def run(data: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rag_core", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "RAGSCOPE_DATA_DIR": str(data), **env},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def lines(path: Path) -> Sequence[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_one_question_is_answered_as_json_with_every_field(data: Path) -> None:
+    done = run(data, "ask", "Where does the barn owl live?", "--json", "--set", "hybrid.alpha=0.3", "--off", "validate")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert set(told) >= ANSWER_FIELDS
+    assert "church tower" in told["final_answer"]
+    assert told["plan"] == "custom"
+    assert (told["model_calls"], told["tokens"], told["cost"]) == (0, 0, 0.0)
+    first = told["retrieved_contexts"][0]
+    assert set(first) == CONTEXT_FIELDS
+    assert first["source"] == "p1"
+    assert first["chunk"] in told["sentences"][0]["citations"]
+    assert not told["techniques"]["validate"]["ran"]
+
+
+def test_a_file_of_questions_is_answered_in_order_and_gone_on_with_after_a_kill(data: Path, tmp_path: Path) -> None:
+    questions = tmp_path / "questions.jsonl"
+    asked = [{"id": f"q{n}", "question": f"Where does the {p['title']} live?"} for n, p in enumerate(PASSAGES)]
+    questions.write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
+    out = tmp_path / "answers.jsonl"
+    assert run(data, "ask", "--questions", str(questions), "--out", str(out)).returncode == 0
+    whole = lines(out)
+    assert [line["id"] for line in whole] == ["q0", "q1", "q2"]
+    assert [line["retrieved_contexts"][0]["source"] for line in whole] == ["p0", "p1", "p2"]
+
+    first, *rest = out.read_text(encoding="utf-8").splitlines(keepends=True)
+    out.write_text(first + rest[0][:40], encoding="utf-8")
+    assert run(data, "ask", "--questions", str(questions), "--out", str(out)).returncode == 0
+    again = lines(out)
+    assert [line["id"] for line in again] == ["q0", "q1", "q2"]
+    assert again[0]["run"] == whole[0]["run"], "what was answered is not asked again"
+
+
+def test_answers_to_other_questions_are_not_written_over(data: Path, tmp_path: Path) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
+    questions.write_text(json.dumps({"id": 1, "question": "Where?"}), encoding="utf-8")
+    out.write_text(json.dumps({"id": 2}) + "\n", encoding="utf-8")
+    done = run(data, "ask", "--questions", str(questions), "--out", str(out))
+    assert done.returncode == 2
+    assert "other questions" in done.stderr
+    assert out.read_text(encoding="utf-8") == json.dumps({"id": 2}) + "\n"
+
+
+def test_a_question_that_fails_is_named_and_stops_none_of_the_others(data: Path, tmp_path: Path) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
+    asked = [
+        {"id": "bad", "question": "Where?", "document": "none.pdf"},
+        {"id": "good", "question": "Where does the pike live?", "documents": ["animals.jsonl"]},
+    ]
+    questions.write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
+    done = run(data, "ask", "--questions", str(questions), "--out", str(out))
+    assert done.returncode == 1
+    assert "bad: There is no document 'none.pdf'" in done.stderr
+    bad, good = lines(out)
+    assert bad["error"]
+    assert "lake" in good["final_answer"]
+
+
+def test_two_data_directories_never_see_each_other(data: Path, tmp_path: Path) -> None:
+    done = run(tmp_path / "other", "ask", "Where does the pike live?")
+    assert done.returncode == 1
+    assert "no documents yet" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ask", "Where?", "--plan", "magic"], "There is no plan 'magic'"),
+        (["ask", "Where?", "--set", "hybrid.alpha=7"], "hybrid.alpha='7'"),
+        (["ask", "Where?", "--on", "magic"], "There is no technique 'magic'"),
+        (["ask"], "Give a question"),
+        (["ask", "--questions", "q.jsonl"], "--out"),
+        (["ingest", "no-such-file.pdf"], "no file or folder"),
+        (["ask", "Where?", "--contexts", "0"], "from 1 to 200"),
+    ],
+)
+def test_wrong_use_is_one_sentence_and_status_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_environment_does_not_start(tmp_path: Path) -> None:
+    done = run(tmp_path, "list", RAGSCOPE_MAX_PAGES="many")
+    assert done.returncode == 2
+    assert done.stderr.startswith("RAGSCOPE_MAX_PAGES='many' is not allowed")
+
+
+def test_a_file_that_fails_gives_status_1_and_its_reason(data: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"not a PDF at all")
+    done = run(data, "ingest", str(broken), "--collection", "Broken", "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert told["state"] == "failed"
+    assert "not a PDF" in told["reason"]
+
+
+def test_documents_are_listed_and_removed(data: Path, tmp_path: Path) -> None:
+    source = tmp_path / "gone.jsonl"
+    source.write_text(json.dumps({"id": "g", "text": "A gnu grazes."}), encoding="utf-8")
+    run(data, "ingest", str(source), "--collection", "Gone")
+    listed = run(data, "list", "--collection", "Gone", "--json")
+    assert [json.loads(line)["name"] for line in listed.stdout.splitlines()] == ["gone.jsonl"]
+    assert run(data, "delete", "gone.jsonl", "--collection", "Gone").returncode == 0
+    assert run(data, "list", "--collection", "Gone", "--json").stdout == ""
+    assert run(data, "delete", "gone.jsonl", "--collection", "Gone").returncode == 2
+
+
+def test_the_contexts_asked_for_are_given_and_never_fewer_than_ten() -> None:
+    known = {"question": "?", "engine": "keyless", "collection": "c", "created_at": "", "status": "done"}
+    empty = Run.model_validate({"id": "r", "chat": "", "plan": {"name": "simple"}, **known})
+    assert set(record_as_json(empty, None)) >= ANSWER_FIELDS
+    assert record_as_json(empty, 7)["id"] == 7
