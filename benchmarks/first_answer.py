@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def of_a_question(chunks: int, folder: Path) -> None:
-    with Workbench.open(Settings(data_dir=folder)) as workbench:
+    with Workbench.open(Settings.from_env({"RAGSCOPE_DATA_DIR": str(folder)})) as workbench:
         texts = fill(workbench, chunks)
         rows = measured(workbench, texts)
         show(f"One keyless question, simple plan, {chunks:,} chunks", "ms", rows, baseline="bare hybrid query")
@@ -163,7 +163,7 @@ def fill(workbench: Workbench, chunks: int) -> list[str]:
         failed=(),
         chunks=chunks,
         stems=dict(counted),
-        fingerprint=workbench._ingest._fingerprint,
+        fingerprint=workbench._ingest._parts.fingerprint,
     )
     ledger.flip(document, reading, state="ready", seconds=0)
     return texts

@@ -27,7 +27,8 @@ from pydantic import Field
 from rag_core.embedding.minilm import TextEmbedder
 from rag_core.embedding.weights import find_weights
 from rag_core.errors import QuestionError, RagError, StoreError, UnknownDocument
-from rag_core.indexing.ingest import Ingest, fingerprint
+from rag_core.indexing.ingest import Ingest
+from rag_core.indexing.job import Parts, fingerprint_of
 from rag_core.indexing.ledger import Ledger
 from rag_core.indexing.records import CollectionInfo, DocumentRecord
 from rag_core.llm import connections
@@ -95,8 +96,9 @@ class Workbench:
         self._embedder = embedder
         self._reading = Reading(embedder)
         self._originals = Originals(settings)
-        self._parser = Parser(settings)
-        self._ingest = Ingest(settings, ledger, self._originals, self._parser, store, embedder, ChunkSettings())
+        self._parser = Parser(settings, workers=2)
+        parts = Parts(ledger, self._originals, self._parser, store, embedder, ChunkSettings())
+        self._ingest = Ingest(parts, settings.data_dir, settings.max_file_mb)
         self._history = History(settings.data_dir / "runs.sqlite")
         self._live = LiveRuns()
         self._connections = _SavedConnection(settings)
@@ -116,7 +118,7 @@ class Workbench:
             settings.data_dir.mkdir(parents=True, exist_ok=True)
             embedder = TextEmbedder(find_weights(settings, say), settings.precision, cache_dir=settings.cache_dir)
             with ExitStack() as opened:
-                store = ChunkStore.open(settings, fingerprint(ChunkSettings(), embedder.name), say=say)
+                store = ChunkStore.open(settings, fingerprint_of(ChunkSettings(), embedder.name), say=say)
                 opened.callback(store.close)
                 workbench = cls(settings, Ledger(settings.data_dir / "ledger.sqlite"), store, embedder)
                 opened.pop_all()
@@ -237,7 +239,7 @@ class Workbench:
         if record is None:
             raise UnknownDocument(name, collection)
         self._ingest.delete(record.id)
-        self._ingest.work(only=frozenset([record.id]))
+        self._ingest.work(record.id)
 
     def elements(self, document_id: str, page: int) -> list[Element]:
         """What was read of a page."""
@@ -467,7 +469,7 @@ class Workbench:
             document_id, changed = self._ingest.add(path, name, collection)
             changed = changed or self._unfinished(document_id, quick)
             if changed:
-                self._ingest.work(quick=quick, only=frozenset([document_id]))
+                self._ingest.work(document_id, quick=quick)
         except (RagError, OSError) as error:
             return FileResult(document="", name=name, state="failed", reason=_reason(error))
         record = self._ledger.document(document_id)

@@ -64,6 +64,14 @@ class Reading(Value):
     fingerprint: str
 
 
+class Todo(Value):
+    """A document to be worked on."""
+
+    document: str
+    owner: str | None = Field(description="The process that has it, alive or not.")
+    refines: bool = Field(description="It is searchable, and its refining pass is what is left.")
+
+
 class Ledger:
     """The documents of one data directory. Safe for threads and for several processes."""
 
@@ -201,14 +209,16 @@ class Ledger:
 
     # work
 
-    def unfinished(self, fingerprint: str) -> list[tuple[str, str | None]]:
-        """`(document id, owner)` of what is to be worked on, the oldest first: new, cut short, deleted or stale."""
+    def unfinished(self, fingerprint: str) -> list[Todo]:
+        """What is to be worked on, the oldest first: what is new, cut short, deleted or stale."""
         rows = self._rows(
-            """SELECT id, owner FROM documents WHERE deleting OR state IN ('waiting', 'reading', 'refining')
-               OR (searchable AND state != 'failed' AND fingerprint IS NOT ?) ORDER BY searchable, added_at, name""",
+            """SELECT id, owner, state = 'refining' AND searchable AND fingerprint IS ? AND NOT deleting AS refines
+               FROM documents WHERE deleting OR state IN ('waiting', 'reading', 'refining')
+               OR (searchable AND state != 'failed' AND fingerprint IS NOT ?) ORDER BY added_at, name""",
+            fingerprint,
             fingerprint,
         )
-        return [(row["id"], row["owner"]) for row in rows]
+        return [Todo(document=row["id"], owner=row["owner"], refines=row["refines"]) for row in rows]
 
     def claim(self, document_id: str, owner: str, expected: str | None) -> bool:
         """Take the work on a document; False where another process was quicker."""

@@ -106,10 +106,22 @@ def test_what_is_new_cut_short_deleted_or_stale_is_to_be_done(ledger: Ledger) ->
     ledger.flip(ready, a_reading(fingerprint="f1"), state="ready", seconds=1)
     failed, _ = add(ledger, "failed.pdf", "4" * 64)
     ledger.fail(failed, "empty", "It is empty.")
-    assert {document for document, _ in ledger.unfinished("f1")} == {new, cut}
-    assert {document for document, _ in ledger.unfinished("f2")} == {new, cut, ready}
+    assert documents_to_do(ledger, "f1") == {new, cut}
+    assert documents_to_do(ledger, "f2") == {new, cut, ready}
     ledger.mark_deleting(failed)
-    assert failed in {document for document, _ in ledger.unfinished("f1")}
+    assert failed in documents_to_do(ledger, "f1")
+
+
+def test_refining_comes_after_searchable_and_a_stale_index_is_made_anew(ledger: Ledger) -> None:
+    document, _ = add(ledger)
+    assert [todo.refines for todo in ledger.unfinished("f1")] == [False]
+    ledger.flip(document, a_reading(fingerprint="f1"), state="refining", seconds=1)
+    assert [todo.refines for todo in ledger.unfinished("f1")] == [True]
+    assert [todo.refines for todo in ledger.unfinished("f2")] == [False]
+
+
+def documents_to_do(ledger: Ledger, fingerprint: str) -> set[str]:
+    return {todo.document for todo in ledger.unfinished(fingerprint)}
 
 
 def test_one_of_two_processes_gets_the_work(ledger: Ledger, tmp_path: Path) -> None:
