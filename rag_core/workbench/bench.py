@@ -1,28 +1,17 @@
-"""The front door: settings in, wired objects out. The screens, the command line and your own code come in here.
-
-from rag_core import Workbench
-
-with Workbench.open() as workbench:
-    workbench.ingest("papers/")
-    print(workbench.ask("What did they find?").final_answer)
-"""
+"""The workbench: everything over one data directory, wired."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from rag_core.embedding.minilm import TextEmbedder
 from rag_core.embedding.weights import find_weights
@@ -46,44 +35,16 @@ from rag_core.pipeline.runner import Collaborators, Request, check_question, run
 from rag_core.settings import ROOT, Settings
 from rag_core.stores.originals import Originals
 from rag_core.stores.weaviate.chunks import ChunkStore
-from rag_core.types import Chunk, Element, Hit, SearchFilter, Value
+from rag_core.types import Chunk, Element, Hit, SearchFilter
+from rag_core.workbench.engines import EngineChoice, SavedConnection
+from rag_core.workbench.files import FileResult, files_in, reason_of, result_of
+from rag_core.workbench.health import PartHealth, disk_health, embedder_health, model_health, ocr_health, store_health
 
 DEFAULT_COLLECTION = "Documents"
 DEMO_COLLECTION = "InnovateCorp demo"
 DEMO_FOLDER = ROOT / "data" / "demo"
 
 _Say = Callable[[str], None]
-
-
-class EngineChoice(Value):
-    """What a question can be asked with now."""
-
-    name: Literal["keyless", "model"]
-    label: str
-    detail: str
-
-
-class PartHealth(Value):
-    """How one part is, and what to do where it is not well."""
-
-    part: str
-    ok: bool
-    summary: str
-    advice: str = ""
-    details: dict[str, str] = Field(default_factory=dict)
-
-
-class FileResult(Value):
-    """What became of one file, as the command line says it."""
-
-    document: str
-    name: str
-    state: Literal["indexed", "partial", "failed", "unchanged"]
-    pages: int = 0
-    chunks: int = 0
-    failed_pages: tuple[int, ...] = ()
-    reason: str | None = None
-    seconds: float = 0
 
 
 class Workbench:
@@ -101,7 +62,7 @@ class Workbench:
         self._ingest = Ingest(parts, settings.data_dir, settings.max_file_mb)
         self._history = History(settings.data_dir / "runs.sqlite")
         self._live = LiveRuns()
-        self._connections = _SavedConnection(settings)
+        self._connections = SavedConnection(settings)
         self._local: tuple[float, list[ModelConnection]] = (-1e9, [])
         self._closing = threading.Lock()
         self._closed = False
@@ -386,9 +347,15 @@ class Workbench:
 
     def health(self) -> list[PartHealth]:
         """Every part, how it is and what to do where it is not well."""
-        with ThreadPoolExecutor(2) as pool:
-            model = pool.submit(self._model_health)
-            return [self._store_health(), self._embedder_health(), model.result(), self._disk_health(), _ocr_health()]
+        with ThreadPoolExecutor(1) as pool:
+            model = pool.submit(model_health, self.connection())
+            return [
+                store_health(self._store),
+                embedder_health(self._embedder),
+                model.result(),
+                disk_health(self.settings.data_dir),
+                ocr_health(),
+            ]
 
     # inside
 
@@ -471,10 +438,10 @@ class Workbench:
             if changed:
                 self._ingest.work(document_id, quick=quick)
         except (RagError, OSError) as error:
-            return FileResult(document="", name=name, state="failed", reason=_reason(error))
+            return FileResult(document="", name=name, state="failed", reason=reason_of(error))
         record = self._ledger.document(document_id)
         assert record is not None
-        return _file_result(record, changed=changed, seconds=time.perf_counter() - began)
+        return result_of(record, changed=changed, seconds=time.perf_counter() - began)
 
     def _named(self, collection: str, name: str) -> DocumentRecord:
         record = self._ledger.named(collection, name)
@@ -489,45 +456,6 @@ class Workbench:
         record = self._ledger.document(document_id)
         return record is not None and record.state in ("waiting", "reading", *(() if quick else ("refining",)))
 
-    def _store_health(self) -> PartHealth:
-        try:
-            health = self._store.health()
-        except RagError as error:
-            return PartHealth(part="Weaviate", ok=False, summary="It does not answer.", advice=str(error))
-        details = {"address": health.address, "version": health.version, "objects": f"{health.objects:,}"}
-        if health.resident_mb is not None:
-            details["memory"] = f"{health.resident_mb:,.0f} MB"
-        if health.log is not None:
-            details["log"] = str(health.log)
-        return PartHealth(
-            part="Weaviate", ok=health.ready, summary=f"Version {health.version}, ready.", details=details
-        )
-
-    def _embedder_health(self) -> PartHealth:
-        began = time.perf_counter()
-        self._embedder.embed([f"How long does a query take? {began}"])
-        milliseconds = (time.perf_counter() - began) * 1e3
-        return PartHealth(part="Embedder", ok=True, summary=f"{self._embedder.name}, {milliseconds:.0f} ms a query.")
-
-    def _model_health(self) -> PartHealth:
-        connection = self.connection()
-        if connection is None:
-            return PartHealth(part="Model", ok=True, summary="None: answers are read and quoted.")
-        tried = connections.try_out(connection)
-        advice = "" if tried.ok else "Questions are answered without it until it is back."
-        return PartHealth(part="Model", ok=tried.ok, summary=tried.message, advice=advice)
-
-    def _disk_health(self) -> PartHealth:
-        usage = shutil.disk_usage(self.settings.data_dir)
-        ok = usage.free > 2e9
-        return PartHealth(
-            part="Disk",
-            ok=ok,
-            summary=f"{usage.free / 1e9:,.1f} GB free.",
-            advice="" if ok else "Make room, or move the data with RAGSCOPE_DATA_DIR.",
-            details={"data": str(self.settings.data_dir)},
-        )
-
 
 class _Tenant:
     """The store, narrowed to the chunks of one collection."""
@@ -538,71 +466,3 @@ class _Tenant:
 
     def hybrid(self, query: str, vector: np.ndarray, **asked: Any) -> list[Hit]:
         return self._store.hybrid(self._tenant, query, vector, **asked)
-
-
-class _SavedConnection:
-    """The model that the user chose, in a file that only its owner reads; `null` in it means none, on purpose."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._path = settings.data_dir / "connection.json"
-
-    def get(self) -> ModelConnection | None:
-        try:
-            saved = json.loads(self._path.read_text(encoding="utf-8"))
-            return ModelConnection.model_validate(saved) if saved else None
-        except (OSError, ValueError):
-            return connections.from_settings(self._settings)
-
-    def save(self, connection: ModelConnection | None) -> None:
-        text = connection.model_dump_json() if connection else "null"
-        part = self._path.with_suffix(".part")
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        part.replace(self._path)
-
-
-def files_in(paths: Sequence[str | Path]) -> Iterator[tuple[Path, str]]:
-    """The files to index with the names to give them: a file as it is, of a folder all PDFs by their relative paths."""
-    for given in map(Path, paths):
-        if not given.is_dir():
-            yield given, given.name
-            continue
-        for path in sorted(given.rglob("*")):
-            if path.is_file() and path.suffix.lower() == ".pdf":
-                yield path, path.relative_to(given).as_posix()
-
-
-def _file_result(record: DocumentRecord, *, changed: bool, seconds: float) -> FileResult:
-    state: Literal["indexed", "partial", "failed", "unchanged"] = "indexed"
-    if record.state in ("partial", "failed"):
-        state = record.state
-    elif not record.searchable:
-        state = "failed"
-    elif not changed:
-        state = "unchanged"
-    return FileResult(
-        document=record.id,
-        name=record.name,
-        state=state,
-        pages=record.pages,
-        chunks=record.chunks,
-        failed_pages=tuple(failure.page for failure in record.failed_pages),
-        reason=record.reason or "; ".join(f"page {f.page}: {f.reason}" for f in record.failed_pages) or None,
-        seconds=round(seconds, 3),
-    )
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError):
-        return "There is no such file."
-    if isinstance(error, OSError):
-        return f"It cannot be read: {error.strerror}."
-    return getattr(error, "reason", str(error))
-
-
-def _ocr_health() -> PartHealth:
-    if shutil.which("tesseract"):
-        return PartHealth(part="OCR", ok=True, summary="Tesseract is there: scans are read.")
-    advice = "Install Tesseract (apt install tesseract-ocr, brew install tesseract) to have scans read."
-    return PartHealth(part="OCR", ok=False, summary="Tesseract is not installed.", advice=advice)
