@@ -1,0 +1,113 @@
+/* An answer: sentences underlined by what holds them up, each with its citations. */
+
+import { h, plural, seconds, shortName } from "./dom.js";
+import { numbers, tell } from "./runs.js";
+
+const SUPPORT = {
+  fully_supported: { class: "s-full", words: "supported" },
+  partially_supported: { class: "s-part", words: "partly supported" },
+  no_support: { class: "s-none", words: "no support" },
+};
+
+/** Draw a run's answer card. `act(name, value)` reaches the page: "stop", "feedback". */
+export function answerCard(view, act) {
+  const body = view.status === "failed" ? failure(view) : view.refused ? refusal(view) : written(view);
+  return h("div", { class: `card a ${view.status}`, "aria-busy": String(view.status === "running") }, body, view.note && h("p", { class: "note" }, view.note), footer(view, act));
+}
+
+function written(view) {
+  if (view.sentences.length) return [h("div", { class: "text" }, sentencesOf(view)), legend(view)];
+  if (view.text) return h("div", { class: "text" }, view.text, view.status === "running" && h("i", { class: "caret", "aria-hidden": "true" }));
+  if (view.status === "running") return h("div", { class: "waiting" }, h("i", { class: "pulse", "aria-hidden": "true" }), stepUnderWay(view));
+  return h("p", { class: "small" }, "It was stopped before there was an answer.");
+}
+
+/** Each sentence where it stands in the answer, so that line breaks and list marks between sentences stay. */
+function sentencesOf(view) {
+  const rank = numbers(view);
+  const chunks = new Map(view.evidence.map((hit) => [hit.chunk.id, hit.chunk]));
+  const parts = [];
+  let read = 0;
+  view.sentences.forEach((sentence, at) => {
+    const start = view.text.indexOf(sentence.text, read);
+    if (start >= 0) {
+      parts.push(view.text.slice(read, start));
+      read = start + sentence.text.length;
+    }
+    parts.push(drawnSentence(sentence, at, rank, chunks, view.id), " ");
+  });
+  return parts;
+}
+
+function drawnSentence(sentence, at, rank, chunks, run) {
+  const support = SUPPORT[sentence.support];
+  const sure = sentence.probability === null || sentence.probability === undefined ? "" : `, ${sentence.probability.toFixed(2)}`;
+  const title = support ? `Sentence ${at + 1}: ${support.words}${sure}` : null;
+  return h("span", { class: "sentence" },
+    h("span", { class: support?.class, title }, sentence.text),
+    support && h("span", { class: sentence.support === "no_support" ? "small" : "hidden" }, ` ${support.words}`),
+    sentence.citations.filter((id) => chunks.has(id)).map((id) => citation(chunks.get(id), rank.get(id), run)));
+}
+
+function citation(chunk, number, run) {
+  const page = chunk.places[0]?.page;
+  const name = shortName(chunk.name);
+  const open = () => tell("cite", { run, chunk: chunk.id });
+  return h("button", {
+    type: "button", class: "cite", "data-chunk": chunk.id, onclick: open,
+    title: `${chunk.name}${page ? `, page ${page}` : ""}`,
+    "aria-label": `Citation ${number}: ${name}${page ? `, page ${page}` : ""}`,
+  }, h("span", { class: "name" }, `${number} ${name}`), page ? ` p.${page}` : "");
+}
+
+function legend(view) {
+  const kinds = Object.keys(SUPPORT).filter((kind) => view.sentences.some((sentence) => sentence.support === kind));
+  if (!kinds.length && view.status === "running") return h("p", { class: "legend" }, "Draft; each sentence is being checked.");
+  if (kinds.length < 2) return null;
+  return h("p", { class: "legend", "aria-hidden": "true" }, kinds.map((kind) => h("span", {}, h("i", { class: SUPPORT[kind].class }), SUPPORT[kind].words)));
+}
+
+function refusal(view) {
+  const { looked_for: words = [], searched } = view.refusal ?? {};
+  return [
+    h("p", { class: "lead" }, view.final_answer || "It is not in your documents."),
+    h("p", { class: "small" }, searched === undefined ? "" : `${plural(searched, "document")} searched. `, words.length > 0 && "No evidence speaks of: ",
+      words.map((word) => h("span", { class: "chip missing" }, word))),
+    view.evidence.length > 0 && h("p", { class: "small" }, "The nearest that was found is shown as evidence."),
+  ];
+}
+
+const failure = (view) => [h("p", { class: "lead" }, h("span", { "aria-hidden": "true" }, "○ "), "No answer"), h("p", {}, view.error ?? "The run failed.")];
+
+const STEPS = { question: "Reading the question", retrieve: "Searching", sub_queries: "Searching", answer: "Writing the answer", heal: "Checking the answer" };
+
+function stepUnderWay(view) {
+  const open = view.spans.filter((span) => span.open).at(-1);
+  return open ? STEPS[open.phase] ?? "Working" : view.spans.length ? "Working" : "Starting";
+}
+
+function footer(view, act) {
+  if (view.status === "running") {
+    return h("div", { class: "meta" }, h("small", {}, view.text || view.sentences.length ? stepUnderWay(view) : ""),
+      h("button", { type: "button", class: "btn end", onclick: (event) => { event.currentTarget.disabled = true; act("stop", view.id); } }, "Stop"));
+  }
+  const rate = (value, label) => h("button", {
+    type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good" : "This answer is wrong",
+    onclick: () => act("feedback", { run: view.id, value: view.feedback === value ? null : value }),
+  }, label);
+  return h("div", { class: "meta" }, facts(view), view.status !== "failed" && h("span", { class: "row end" }, rate("good", "Good"), rate("wrong", "Wrong")));
+}
+
+function facts(view) {
+  const quality = view.quality_achieved;
+  const known = quality !== null && quality !== undefined && !view.refused;
+  const grade = quality >= 0.85 ? "full" : quality >= 0.5 ? "part" : "none";
+  const healed = view.healing_attempts ? `, healed ${view.healing_attempts === 1 ? "once" : `${view.healing_attempts} times`}` : "";
+  return [
+    view.status === "stopped" && h("span", { class: "chip part" }, "◐ stopped"),
+    known && h("span", { class: `chip ${grade}`, title: (view.issues ?? []).join(" ") || null }, `quality ${quality.toFixed(2)}${healed}`),
+    h("span", { class: "chip" }, plural(view.searches ?? 0, "search", "searches")),
+    h("span", { class: "chip" }, plural(view.usage?.model_calls ?? 0, "model call")),
+    h("span", { class: "chip num" }, seconds(view.seconds ?? 0)),
+  ];
+}

@@ -1,0 +1,100 @@
+/* The chat: questions and answers, oldest first, following the run that is under way. */
+
+import { answerCard } from "./answer.js";
+import { h } from "./dom.js";
+import { bus, follow, tell } from "./runs.js";
+
+/** Draw `data`: {chat, runs: [{id, question}], selected, welcome: {title, text, questions}}. */
+export default function chat({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".root");
+  const state = (root.state ??= { turns: new Map(), ends: [] });
+  const act = (name, value) => setTriggerValue(name, value);
+  state.act = act;
+
+  const shown = data.runs.map(({ id, question }) => {
+    if (!state.turns.has(id)) state.turns.set(id, turn(id, question, state));
+    return state.turns.get(id);
+  });
+  for (const [id, one] of state.turns) {
+    if (!shown.includes(one)) {
+      one.end();
+      state.turns.delete(id);
+    }
+  }
+  root.replaceChildren(...(shown.length ? shown.map((one) => one.element) : [welcome(data.welcome, act)]));
+  mark(state, data.selected);
+  const newest = data.runs.at(-1)?.id;
+  if (newest !== state.newest) {
+    state.newest = newest;
+    toEnd(root, true);
+  }
+  bus.removeEventListener("select", state.onselect);
+  state.onselect = ({ detail }) => mark(state, detail.run);
+  bus.addEventListener("select", state.onselect);
+  root.onkeydown = keys;
+  return () => {
+    bus.removeEventListener("select", state.onselect);
+    for (const one of state.turns.values()) one.end();
+    root.state = null;
+  };
+}
+
+function turn(id, question, state) {
+  const answer = h("div", {});
+  const element = h("article", { class: "turn", "data-run": id, "aria-label": `Question: ${question}` },
+    h("button", { type: "button", class: "q", title: "Show this run", onclick: () => { tell("select", { run: id }); state.act("select", id); } }, question), answer);
+  let feedback;
+  const draw = (view) => {
+    const given = feedback === undefined ? view : { ...view, feedback };
+    const stuck = nearEnd(element);
+    const focused = element.getRootNode().activeElement?.dataset?.chunk;
+    answer.replaceChildren(answerCard(given, (name, value) => {
+      if (name === "feedback") {
+        feedback = value.value;
+        draw(view);
+      }
+      state.act(name, value);
+    }));
+    if (focused && answer.contains !== undefined) answer.querySelector(`[data-chunk="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    if (stuck && view.status === "running") toEnd(element, false);
+  };
+  return { element, end: follow(id, draw) };
+}
+
+function mark(state, run) {
+  for (const [id, { element }] of state.turns) element.classList.toggle("selected", id === run && state.turns.size > 1);
+}
+
+function welcome({ title, text, questions }, act) {
+  return h("div", { class: "empty" }, h("h2", { class: "lead" }, title), h("p", {}, text),
+    questions.map((question) => h("button", { type: "button", class: "example", onclick: () => act("ask", question) }, question)));
+}
+
+/** Arrows go from citation to citation, Escape back to the evidence. */
+function keys(event) {
+  if (event.key === "Escape") tell("back");
+  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!step || !event.target.matches(".cite")) return;
+  event.preventDefault();
+  const all = [...event.currentTarget.querySelectorAll(".cite")];
+  const next = all[all.indexOf(event.target) + step];
+  next?.focus();
+  next?.click();
+}
+
+/* The box that scrolls is Streamlit's container around this component. */
+const scroller = (element) => (element.getRootNode().host ?? element).closest(".st-key-chat");
+
+function nearEnd(element) {
+  const box = scroller(element);
+  return box !== null && box !== undefined && box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+}
+
+function toEnd(element, later) {
+  const go = () => {
+    const box = scroller(element);
+    if (box) box.scrollTop = box.scrollHeight;
+  };
+  if (later) requestAnimationFrame(go);
+  else go();
+}

@@ -1,0 +1,42 @@
+"""The components: parts of a page that native widgets cannot draw, each an ES module and its styles.
+
+A component gets ids and small rows; what is long (records, events, pictures) its module fetches from /v1.
+"""
+
+from __future__ import annotations
+
+from streamlit.components.v2 import component
+
+from pages._look.files import LOOK_STAMP, styles
+
+# A component's own script runs from a blob address, where relative imports do not reach. So it only loads the
+# real module from this server; both components of a page then share the modules that they share.
+_LOADER = """\
+const {{ default: mount }} = await import(new URL("/v1/look/{stamp}/{module}.js", window.location.origin));
+export default mount;
+"""
+
+
+def _component(module: str, *sheets: str):
+    return component(
+        f"ragscope_{module}",
+        html='<div class="root"></div>',
+        css=styles("parts.css", *sheets),
+        js=_LOADER.format(stamp=LOOK_STAMP, module=module),
+    )
+
+
+chat = _component("chat", "chat.css")
+run = _component(
+    "run",
+    "picture.css",
+    "table.css",
+    "timeline.css",
+    "evidence.css",
+    "reflection.css",
+    "prompts.css",
+    "lit.css",
+    "run.css",
+)
+library = _component("library", "library.css")
+reader = _component("reader", "picture.css", "reader.css")

@@ -1,0 +1,76 @@
+/* The one place where text becomes elements. It only ever goes through textContent: nothing here reads markup,
+   so what a document or a model wrote stays text. */
+
+const OWN_ADDRESS = /^\/v1\/[^\\]*$/;
+
+/** Build an element: `h("p", {class: "small", onclick}, "text", child)`. Children that are null or false are left out. */
+export function h(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** The same for the parts of a drawing. */
+export function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element[name] = value;
+    else if (name === "style") for (const [key, text] of Object.entries(value)) element.style.setProperty(key, text);
+    else if ((name === "href" || name === "src") && !OWN_ADDRESS.test(value)) throw new Error(`not an address of ours: ${value}`);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** A tab list with the keys that a tab list has. `tabs`: [{id, label}]; `choose(id)` is called on a change. */
+export function tabList(label, tabs, chosen, choose) {
+  const list = h("div", { class: "tabs", role: "tablist", "aria-label": label });
+  for (const { id, label: text } of tabs) {
+    list.append(
+      h("button", {
+        role: "tab", type: "button", "data-tab": id, "aria-selected": String(id === chosen), tabindex: id === chosen ? "0" : "-1",
+        onclick: () => choose(id),
+      }, text),
+    );
+  }
+  list.onkeydown = (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = tabs.findIndex(({ id }) => id === event.target.dataset.tab);
+    const next = tabs[(at + step + tabs.length) % tabs.length].id;
+    choose(next);
+    event.currentTarget.getRootNode().querySelector(`[role=tab][data-tab="${next}"]`)?.focus();
+  };
+  return list;
+}
+
+export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+export const seconds = (value) => (value < 1 ? `${Math.round(value * 1000)} ms` : value < 100 ? `${value.toFixed(1)} s` : `${Math.round(value)} s`);
+
+/** The parts of a text, with those words in <mark> that share their beginning with a word of the question. */
+export function marked(text, question) {
+  const beginnings = wordsOf(question);
+  if (!beginnings.length) return [text];
+  return text.split(/([\p{L}\p{N}]+)/u).map((piece) => {
+    const word = piece.toLowerCase();
+    return beginnings.some((start) => word.startsWith(start)) ? h("mark", {}, piece) : piece;
+  });
+}
+
+const COMMON = new Set(
+  "a about after all also an and any are as at be been but by can did do does for from had has have how in into is it its many much not of on or s should than that the their then there these they this to was were what when where which who why will with would you your".split(" "),
+);
+
+function wordsOf(question) {
+  const words = question.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const rare = words.filter((word) => !COMMON.has(word) && word.length > 1);
+  // The last letters go, so that "acquired" finds "acquisition"; short words must match as they are.
+  return [...new Set(rare.map((word) => (word.length > 6 ? word.slice(0, -3) : word.length > 4 ? word.slice(0, -1) : word)))];
+}
+
+export const shortName = (name) => name.replace(/\.(pdf|docx|pptx|xlsx|html?|md|png|jpe?g)$/i, "");

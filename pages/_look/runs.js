@@ -1,0 +1,84 @@
+/* The runs that this page shows, each followed once however many parts draw it.
+
+A view of a run is what its events have told so far, in the fields of its record; when the run is over it is the
+record itself. Both components of a page import this module, so they share the views and the bus. */
+
+/** What the parts tell each other: "select" {run}, "cite" {run, chunk}, "back" {}. */
+export const bus = new EventTarget();
+export const tell = (kind, detail = {}) => bus.dispatchEvent(new CustomEvent(kind, { detail }));
+
+const followed = new Map();
+
+/** Call `draw(view)` now and whenever the run changes, at most once a frame. Gives the function that ends it. */
+export function follow(id, draw) {
+  let one = followed.get(id);
+  if (!one) followed.set(id, (one = start(id)));
+  one.draws.add(draw);
+  draw(one.view);
+  return () => one.draws.delete(draw);
+}
+
+function start(id) {
+  const one = { view: emptyView(id), draws: new Set(), due: false, source: null };
+  const source = (one.source = new EventSource(`/v1/runs/${encodeURIComponent(id)}/events`));
+  source.onmessage = (message) => {
+    const event = JSON.parse(message.data);
+    one.view = changed(one.view, event);
+    if (event.kind === "done") source.close();
+    redraw(one);
+  };
+  source.onerror = () => {
+    // A stream that broke is taken up again by the browser; one that was refused is not.
+    if (source.readyState !== EventSource.CLOSED || one.view.status !== "running") return;
+    one.view = { ...one.view, status: "failed", error: "This run is not in the history any more; ask again." };
+    redraw(one);
+  };
+  return one;
+}
+
+function redraw(one) {
+  if (one.due) return;
+  one.due = true;
+  const draw = () => {
+    if (!one.due) return;
+    one.due = false;
+    for (const each of [...one.draws]) each(one.view);
+  };
+  requestAnimationFrame(draw);
+  // A tab that nobody sees gets no frames; it is drawn all the same, so that it is right when it is looked at.
+  setTimeout(draw, 100);
+}
+
+const emptyView = (id) => ({
+  id, status: "running", text: "", sentences: [], evidence: [], spans: [], prompts: [], techniques: {}, began: performance.now(),
+});
+
+/** The view after an event. Parts that did not change stay the same objects: a part is drawn again only when its own changed. */
+export function changed(view, { kind, data }) {
+  switch (kind) {
+    case "open": return { ...view, spans: [...view.spans, { ...data, open: true, attributes: {} }] };
+    case "close": return { ...view, spans: [...view.spans.filter((span) => span.span_id !== data.span_id), data] };
+    case "evidence": return { ...view, evidence: data.hits };
+    case "text": return { ...view, text: view.text + data.delta };
+    case "restart": return { ...view, text: "", sentences: [] };
+    case "draft": return { ...view, sentences: data.sentences };
+    case "prompt": return { ...view, prompts: [...view.prompts, data] };
+    case "done": return { ...view, ...data.record, text: data.record.final_answer };
+    default: return view;
+  }
+}
+
+/** Chunk id -> its number in the evidence, from 1. */
+export const numbers = (view) => new Map(view.evidence.map((hit, at) => [hit.chunk.id, at + 1]));
+
+/** Chunk id -> the numbers of the sentences that cite it, from 1. */
+export function heldUp(view) {
+  const held = new Map();
+  view.sentences.forEach((sentence, at) => {
+    for (const chunk of sentence.citations) held.set(chunk, [...(held.get(chunk) ?? []), at + 1]);
+  });
+  return held;
+}
+
+/** The chunks that the answer cites, in the order of the answer. */
+export const citedChunks = (view) => [...new Set(view.sentences.flatMap((sentence) => sentence.citations))];

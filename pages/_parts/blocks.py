@@ -1,0 +1,31 @@
+"""Read-only lists as one block of HTML each: every text goes through `escape` here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from rag_core.workbench import PartHealth
+
+
+def health_list(parts: Iterable[PartHealth]) -> str:
+    """Each part with its state as symbol and word, what to do where it is not well, and its details."""
+    return f'<ul class="list">{"".join(map(_part, parts))}</ul>'
+
+
+def _part(part: PartHealth) -> str:
+    chip = '<span class="chip full">● well</span>' if part.ok else '<span class="chip none">○ not well</span>'
+    advice = f"<p>{escape(part.advice)}</p>" if part.advice else ""
+    rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in part.details.items())
+    details = f"<details><summary>Details</summary><dl>{rows}</dl></details>" if rows else ""
+    return f"<li><div><b>{escape(part.part)}</b><small>{escape(part.summary)}</small>{advice}{details}</div>{chip}</li>"
+
+
+def limit_list(limits: Iterable[tuple[str, str, str, str]]) -> str:
+    """Each limit as (what, value, what happens beyond it, environment variable)."""
+    rows = (
+        f"<li><div><b>{escape(what)}</b><small>{escape(beyond)}</small><code>{escape(variable)}</code></div>"
+        f'<span class="num">{escape(value)}</span></li>'
+        for what, value, beyond, variable in limits
+    )
+    return f'<ul class="list">{"".join(rows)}</ul>'

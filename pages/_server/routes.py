@@ -1,0 +1,161 @@
+"""What the components fetch under /v1: runs and their events, page images, figures, their own source.
+
+Nothing here blocks the event loop: files, PDFs and history are read in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from pages._look.files import LOOK_STAMP, look_file
+from pages._server.state import NotOpen, get_workbench
+from rag_core.errors import RagError
+from rag_core.pipeline.live import LiveRun
+
+KEEP_ALIVE_S = 15.0
+"""A comment line this often keeps the stream open and notices a tab that went away."""
+DPI = range(20, 301)
+FOREVER = {"cache-control": "private, max-age=31536000, immutable"}
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def answered(handler: Handler) -> Handler:
+    """Turn our errors into one JSON sentence."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except NotOpen as error:
+            return JSONResponse({"error": str(error)}, status_code=503)
+        except RagError as error:
+            return JSONResponse({"error": str(error)}, status_code=404)
+
+    return answer
+
+
+def not_found(what: str) -> JSONResponse:
+    return JSONResponse({"error": f"There is no such {what} here."}, status_code=404)
+
+
+async def run_record(request: Request) -> Response:
+    run = await run_in_threadpool(get_workbench().run, request.path_params["run"])
+    return not_found("run") if run is None else Response(run.model_dump_json(), media_type="application/json")
+
+
+async def run_events(request: Request) -> Response:
+    """Follow a run: what happened since `Last-Event-ID`, then what happens. A finished run is one `done`."""
+    run_id = request.path_params["run"]
+    live = get_workbench().live(run_id)
+    if live is not None and not live.done:
+        seen = request.headers.get("last-event-id", "")
+        stream = live_events(live, int(seen) if seen.isdecimal() else 0)
+    else:
+        run = await run_in_threadpool(get_workbench().run, run_id)
+        if run is None:
+            return not_found("run")
+        stream = one_event({"n": 1, "kind": "done", "data": {"record": run.model_dump(mode="json")}})
+    # no-transform: nothing between here and the page may hold events back to compress them.
+    headers = {"cache-control": "no-cache, no-transform"}
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
+
+
+async def live_events(live: LiveRun, seen: int) -> AsyncIterator[str]:
+    loop, grown = asyncio.get_running_loop(), asyncio.Event()
+
+    def wake() -> None:
+        # The run outlives the server's loop when the process ends during a run.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(grown.set)
+
+    unfollow = live.follow(wake)
+    try:
+        while True:
+            grown.clear()
+            events = list(islice(live.events, seen, None))
+            if events:
+                seen += len(events)
+                yield "".join(sse(event.n, event.model_dump_json()) for event in events)
+                if events[-1].kind == "done":
+                    return
+                continue
+            try:
+                await asyncio.wait_for(grown.wait(), KEEP_ALIVE_S)
+            except TimeoutError:
+                yield ": still here\n\n"
+    finally:
+        unfollow()
+
+
+async def one_event(event: dict[str, Any]) -> AsyncIterator[str]:
+    yield sse(event["n"], json.dumps(event))
+
+
+def sse(number: int, data: str) -> str:
+    return f"id: {number}\ndata: {data}\n\n"
+
+
+async def page_image(request: Request) -> Response:
+    asked = request.query_params.get("dpi", "110")
+    dpi = int(asked) if asked.isdecimal() else 0
+    if dpi not in DPI:
+        return JSONResponse({"error": f"dpi must be {DPI.start} to {DPI.stop - 1}."}, status_code=400)
+    document, page = request.path_params["document"], request.path_params["page"]
+    image = await run_in_threadpool(get_workbench().page_image, document, page, dpi)
+    return Response(image, media_type="image/png", headers=FOREVER)
+
+
+async def page_elements(request: Request) -> Response:
+    """What stands on a page: `{width, height, elements}` in points."""
+    document, page = request.path_params["document"], request.path_params["page"]
+    width, height = await run_in_threadpool(get_workbench().page_size, document, page)
+    elements = await run_in_threadpool(get_workbench().elements, document, page)
+    shown = [element.model_dump(mode="json", include={"id", "kind", "text", "place"}) for element in elements]
+    return JSONResponse({"width": width, "height": height, "elements": shown}, headers={"cache-control": "no-store"})
+
+
+async def figure(request: Request) -> Response:
+    crop = await run_in_threadpool(get_workbench().figure, request.path_params["document"], request.path_params["name"])
+    return Response(crop, media_type="image/png", headers=FOREVER)
+
+
+async def health(_request: Request) -> Response:
+    parts = await run_in_threadpool(get_workbench().health)
+    return JSONResponse({"ok": all(part.ok for part in parts), "parts": [part.model_dump() for part in parts]})
+
+
+async def look(request: Request) -> Response:
+    """The components' own source. The stamp in the address changes with it, so it may be kept forever."""
+    found = look_file(request.path_params["name"])
+    if found is None or request.path_params["stamp"] != LOOK_STAMP:
+        return not_found("file")
+    text, media_type = found
+    return Response(text, media_type=media_type, headers=FOREVER)
+
+
+async def missing(_request: Request) -> Response:
+    return not_found("address")
+
+
+def routes() -> list[Route]:
+    """All of /v1. The last one keeps Streamlit from answering unknown addresses with its page."""
+    return [
+        Route("/v1/runs/{run}", answered(run_record)),
+        Route("/v1/runs/{run}/events", answered(run_events)),
+        Route("/v1/documents/{document}/pages/{page:int}.png", answered(page_image)),
+        Route("/v1/documents/{document}/pages/{page:int}", answered(page_elements)),
+        Route("/v1/documents/{document}/figures/{name}", answered(figure)),
+        Route("/v1/health", answered(health)),
+        Route("/v1/look/{stamp}/{name}", look),
+        Route("/v1/{rest:path}", missing),
+    ]

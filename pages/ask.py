@@ -1,0 +1,154 @@
+"""Ask: the chat on the left, the run that answers on the right."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import streamlit as st
+
+from pages._look import components
+from pages._parts.plan import chosen_plan, plan_card
+from pages._server.state import get_workbench
+from rag_core.errors import RagError
+from rag_core.workbench import DEMO_COLLECTION
+
+workbench = get_workbench()
+
+
+def ask(question: str) -> None:
+    """Start a run and put it in the address, so that a reload and a second tab find it."""
+    st.session_state.pop("problem", None)
+    chat = st.query_params.get("chat") or uuid.uuid4().hex[:12]
+    try:
+        run = workbench.start(
+            question,
+            plan=chosen_plan(),
+            collection=st.session_state.collection,
+            documents=st.session_state.get("documents", ()),
+            engine=st.session_state.engine,
+            chat=chat,
+        )
+    except RagError as error:
+        st.session_state.problem = str(error)
+        return
+    st.session_state.latest = (chat, run, question)
+    st.query_params.from_dict({"chat": chat, "run": run})
+
+
+def asked() -> None:
+    ask(st.session_state.question)
+
+
+def example_chosen() -> None:
+    ask(st.session_state.chat.ask)
+
+
+def run_chosen() -> None:
+    st.query_params["run"] = st.session_state.chat.select
+
+
+def stop() -> None:
+    workbench.stop(st.session_state.chat.stop)
+
+
+def feedback() -> None:
+    given = st.session_state.chat.feedback
+    workbench.feedback(given["run"], given["value"])
+
+
+def new_chat() -> None:
+    st.query_params.clear()
+
+
+def open_chat() -> None:
+    if chat := st.session_state.recent:
+        st.query_params.from_dict({"chat": chat})
+
+
+def welcome() -> dict[str, Any]:
+    """What an empty chat says."""
+    documents = workbench.documents(st.session_state.collection) if st.session_state.collection else []
+    if not any(document.searchable for document in documents):
+        return {
+            "title": "Nothing to ask yet",
+            "text": "Add a PDF under Documents; you can ask as soon as its pages are read.",
+            "questions": [],
+        }
+    return {
+        "title": "Ask your documents",
+        "text": "Every sentence of an answer shows what holds it up, and every citation opens its page.",
+        "questions": list(DEMO_QUESTIONS) if st.session_state.collection == DEMO_COLLECTION else [],
+    }
+
+
+DEMO_QUESTIONS = (
+    "What new product was launched by the company that InnovateCorp acquired?",
+    "How much revenue did InnovateCorp report for Q3 2023?",
+    "Which sector grew the most in the third quarter?",
+    "What is the capital of Australia?",
+)
+
+
+def header(empty: bool) -> None:
+    with st.container(horizontal=True, key="chat-head", vertical_alignment="center", gap="small"):
+        st.button("New chat", on_click=new_chat, disabled=empty)
+        recent = {info.id: info.first_question for info in workbench.recent_chats()}
+        if recent:
+            st.selectbox(
+                "Earlier chats", list(recent), index=None, key="recent", placeholder="Earlier chats",
+                format_func=recent.__getitem__, on_change=open_chat, label_visibility="collapsed",
+            )  # fmt: skip
+
+
+def limit_to_documents() -> None:
+    documents = workbench.documents(st.session_state.collection or "")
+    names = [document.name for document in documents if document.searchable]
+    # A document may be gone since it was chosen, or the collection another one.
+    st.session_state.documents = [name for name in st.session_state.get("documents", ()) if name in names]
+    st.multiselect("Documents", names, key="documents", placeholder="All documents", label_visibility="collapsed")
+
+
+def questions_of(chat: str | None) -> dict[str, str]:
+    """Run id -> question of a chat, oldest first."""
+    if not chat:
+        return {}
+    questions = {run.id: run.question for run in workbench.chat(chat)}
+    latest_chat, latest, question = st.session_state.get("latest", ("", "", ""))
+    # A run that began this instant may not be in the history yet.
+    return questions | {latest: question} if latest_chat == chat else questions
+
+
+def chat_side(questions: dict[str, str], selected: str | None) -> None:
+    with st.container(key="chat-side"):
+        header(not questions)
+        components.chat(
+            key="chat",
+            data={
+                "runs": [{"id": run, "question": question} for run, question in questions.items()],
+                "selected": selected,
+                "welcome": None if questions else welcome(),
+            },
+            on_ask_change=example_chosen,
+            on_select_change=run_chosen,
+            on_stop_change=stop,
+            on_feedback_change=feedback,
+        )
+        if problem := st.session_state.get("problem"):
+            st.warning(problem)
+        with st.container(key="plan"):
+            plan_card()
+            limit_to_documents()
+            st.chat_input("Ask your documents", key="question", on_submit=asked)
+
+
+questions = questions_of(st.query_params.get("chat"))
+selected = st.query_params.get("run") or next(reversed(questions), None)
+
+with st.container(key="ask"):
+    left, right = st.columns([5, 7])
+    # The run comes first: it begins to listen while the rest of the page is still being drawn.
+    with right, st.container(key="run-side"):
+        components.run(key="run", data={"run": selected, "questions": questions})
+    with left:
+        chat_side(questions, selected)

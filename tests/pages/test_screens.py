@@ -1,0 +1,142 @@
+"""The screens, run without a browser: what they ask of the workbench and what they show of its answers."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from rag_core.workbench import Workbench
+from tests.pages.visits import COLLECTION, pdf, screen, wait_until_read
+
+QUESTION = "How often was the tide measured?"
+
+
+def wait_for(workbench: Workbench, run: str) -> None:
+    until = time.monotonic() + 8
+    while workbench.run(run) is None or workbench.run(run).status == "running":
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def one(app: AppTest, name: str) -> str:
+    """A value of the address; AppTest gives it bare or in a list."""
+    value = app.query_params[name]
+    return value if isinstance(value, str) else value[0]
+
+
+def texts(app: AppTest) -> str:
+    return " ".join(element.value for element in (*app.text, *app.warning, *app.caption, *app.error))
+
+
+def test_without_a_workbench_each_page_says_one_sentence() -> None:
+    for page in ("", "documents", "settings"):
+        app = screen(page)
+        assert not app.exception
+        assert "starting" in texts(app)
+
+
+def test_a_question_starts_a_run_and_stands_in_the_address(shown: Workbench) -> None:
+    app = screen()
+    app.chat_input[0].set_value(QUESTION).run()
+    assert not app.exception
+    run, chat = one(app, "run"), one(app, "chat")
+    wait_for(shown, run)
+    assert [one.question for one in shown.chat(chat)] == [QUESTION]
+    app.chat_input[0].set_value("And who read it back?").run()
+    assert one(app, "chat") == chat
+    wait_for(shown, one(app, "run"))
+    assert len(shown.chat(chat)) == 2
+
+
+def test_a_question_that_cannot_be_asked_says_why_and_starts_nothing(shown: Workbench) -> None:
+    app = screen()
+    app.chat_input[0].set_value("x" * 10_000).run()
+    assert not app.exception
+    assert "4,000" in texts(app) or "4000" in texts(app)
+    assert "run" not in app.query_params
+
+
+def test_a_switched_off_technique_is_not_in_the_plan_of_the_run(shown: Workbench) -> None:
+    app = screen()
+    app.pills(key="switch-check").set_value([]).run()
+    app.chat_input[0].set_value(QUESTION).run()
+    run = one(app, "run")
+    wait_for(shown, run)
+    assert set(shown.run(run).plan["techniques"]) == {"hybrid", "answer"}
+
+
+def test_a_question_can_be_limited_to_documents(shown: Workbench) -> None:
+    app = screen()
+    app.multiselect(key="documents").set_value(["tide.pdf"]).run()
+    app.chat_input[0].set_value(QUESTION).run()
+    run = one(app, "run")
+    wait_for(shown, run)
+    assert shown.run(run).documents == ("tide.pdf",)
+
+
+def test_new_chat_begins_with_an_empty_address(shown: Workbench) -> None:
+    app = screen()
+    app.chat_input[0].set_value(QUESTION).run()
+    wait_for(shown, one(app, "run"))
+    next(button for button in app.button if button.label == "New chat").click().run()
+    assert not app.query_params
+
+
+def test_an_upload_is_kept_and_the_uploader_is_emptied(shown: Workbench) -> None:
+    shown.create_collection("Uploads")
+    app = screen()
+    app.selectbox(key="collection").set_value("Uploads").run()
+    app = app.switch_page("documents.py").run()
+    app.file_uploader[0].set_value([("ships.pdf", pdf("Forty ships came in."), "application/pdf")]).run()
+    assert not app.exception
+    assert [record.name for record in shown.documents("Uploads")] == ["ships.pdf"]
+    assert not app.file_uploader[0].value
+    wait_until_read(shown, "Uploads")
+    app.file_uploader[0].set_value([("ships.pdf", pdf("Forty ships came in."), "application/pdf")]).run()
+    assert len(shown.documents("Uploads")) == 1
+
+
+def test_a_new_collection_is_made_and_chosen(shown: Workbench) -> None:
+    app = screen("documents")
+    app.button(key="new-collection").click().run()
+    app.text_input[0].set_value("Letters")
+    next(button for button in app.button if button.label == "Create").click().run()
+    assert not app.exception
+    assert "Letters" in [info.name for info in shown.collections()]
+    assert app.selectbox(key="collection").value == "Letters"
+
+
+def test_an_opened_document_shows_what_there_is_of_it(shown: Workbench) -> None:
+    app = screen()
+    app.selectbox(key="collection").set_value(COLLECTION).run()
+    app.query_params["document"] = shown.documents(COLLECTION)[0].id
+    app = app.switch_page("documents.py").run()
+    assert not app.exception
+    assert "tide.pdf" in texts(app)
+    assert "Chunks" in app.segmented_control(key="view").options[-1]
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "not an address", "file:///etc/passwd"])
+def test_the_test_of_an_endpoint_that_is_down_says_so(shown: Workbench, address: str) -> None:
+    app = screen("settings")
+    app.segmented_control(key="kind").set_value("openai").run()
+    app.text_input(key="base_url").set_value(address)
+    app.text_input(key="model").set_value("any").run()
+    next(button for button in app.button if button.label == "Test").click().run()
+    assert not app.exception
+    assert "○" in texts(app)
+
+
+def test_a_model_that_is_used_becomes_the_engine_and_can_be_left_again(shown: Workbench) -> None:
+    app = screen("settings")
+    app.segmented_control(key="kind").set_value("ollama").run()
+    app.text_input(key="model").set_value("small").run()
+    next(button for button in app.button if button.label == "Use it").click().run()
+    assert shown.connection().model == "small"
+    assert app.selectbox(key="engine").value == "model"
+    app.segmented_control(key="kind").set_value("keyless").run()
+    next(button for button in app.button if button.label == "Use it").click().run()
+    assert shown.connection() is None
+    assert app.selectbox(key="engine").value == "keyless"
