@@ -1,0 +1,199 @@
+"""The main job in a real browser: upload, watch, ask, see the page lit, come back."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from rag_core.settings import ROOT
+from tests.browser.steps import (
+    COLLECTION,
+    TIDE,
+    Served,
+    ask,
+    choose_engine,
+    finished,
+    go,
+    have,
+    judged_or,
+    pdf,
+    row,
+    settled,
+    upload,
+    visit,
+)
+from tests.eval_data import eval_set
+from tests.model_server import says
+
+QUESTION = "How often was the tide measured?"
+SLOW = says(
+    f"{TIDE.split('.')[0]} [1]. {'It was a patient and careful piece of work by the clerks. ' * 4}", pause_s=0.06
+)
+
+
+@pytest.fixture
+def tide(page: Page, tmp_path: Path) -> None:
+    """A searchable document, and the Ask page."""
+    have(page, pdf(tmp_path / "tide.pdf", TIDE, "The lighthouse keeper counted forty ships."))
+    visit(page, "/")
+
+
+DEMO = ("demo", "dataweave-press-release.pdf", "What did DataWeave launch?")
+STARTER = ("starter", "jose.00118.pdf", "What do students learn in this course?")
+
+
+@pytest.mark.parametrize(("folder", "name", "question"), [DEMO, STARTER])
+def test_from_a_file_to_the_lit_page(page: Page, tmp_path: Path, folder: str, name: str, question: str) -> None:
+    given = (ROOT / "data" / "demo" if folder == "demo" else eval_set("starter") / "pdfs") / name
+    visit(page, "/")
+    go(page, "Documents", "stFileUploaderDropzoneInput")
+    document = upload(page, Path(shutil.copy(given, tmp_path)))
+    expect(document.locator(".st, .chip").first).to_be_visible()
+    expect(document.get_by_role("button", name="Open")).to_be_visible(timeout=90_000)  # searchable, refined or not
+    go(page, "Ask", "stChatInputTextArea")
+    choose_engine(page, "No model")
+    answer = finished(ask(page, question))
+    expect(page.locator(".st-key-run .ev").first).to_be_visible()
+    answer.locator(".cite").first.click()
+    lit = page.locator(".st-key-run .panel .page")
+    expect(lit.locator("rect.lit").first).to_be_visible()
+    expect(lit.locator("img")).to_have_js_property("complete", True)
+    box, picture = lit.locator("rect.lit").first.bounding_box(), lit.bounding_box()
+    assert box is not None
+    assert picture is not None
+    assert picture["x"] <= box["x"] < box["x"] + box["width"] <= picture["x"] + picture["width"] + 1
+    page.keyboard.press("Escape")
+    expect(page.locator(".st-key-run .ev").first).to_be_visible()
+
+
+@pytest.mark.usefixtures("tide")
+def test_a_reload_in_mid_run_loses_nothing(page: Page, context: BrowserContext, app: Served) -> None:
+    app.model.then = judged_or(SLOW)
+    asked = ask(page, QUESTION)
+    expect(asked.locator(".text")).to_contain_text("harbour")
+    expect(page.locator(".st-key-run .ev").first).to_be_visible()  # evidence shows before the text is written
+    page.reload()
+    settled(page)
+    answer = page.locator(".st-key-chat .a")
+    expect(answer).to_have_attribute("aria-busy", "true")
+    expect(answer.locator(".text")).to_contain_text("harbour authority measured the tide")
+    other = context.new_page()
+    visit(other, page.url)
+    page.close()
+    done = finished(other.locator(".st-key-chat .a"))
+    expect(done.locator(".text")).to_contain_text("patient and careful")
+    expect(done.locator(".s-full").first).to_be_visible()
+    assert other.locator(".st-key-chat .turn").count() == 1
+
+
+@pytest.mark.usefixtures("tide")
+def test_a_run_whose_tab_was_closed_goes_on(page: Page, context: BrowserContext, app: Served) -> None:
+    app.model.then = judged_or(SLOW)
+    ask(page, QUESTION)
+    expect(page).to_have_url(re.compile("run="))
+    address = page.url
+    page.close()
+    later = context.new_page()
+    later.wait_for_timeout(1500)
+    visit(later, address)
+    finished(later.locator(".st-key-chat .a"))
+
+
+@pytest.mark.usefixtures("tide")
+def test_stop_ends_a_run_and_keeps_what_was_written(page: Page, app: Served) -> None:
+    app.model.then = judged_or(SLOW)
+    answer = ask(page, QUESTION)
+    expect(answer.locator(".text")).to_contain_text("harbour")
+    answer.get_by_role("button", name="Stop").click()
+    expect(answer).to_have_class("card a stopped", timeout=10_000)
+    expect(answer).to_contain_text("stopped")
+
+
+@pytest.mark.usefixtures("tide")
+def test_the_keys_go_from_citation_to_citation(page: Page, app: Served) -> None:
+    app.model.then = judged_or(says("The tide was measured twice a day [1]. The keeper counted forty ships [2]."))
+    chips = finished(ask(page, QUESTION)).locator(".cite")
+    expect(chips).to_have_count(2)
+    chips.first.focus()
+    page.keyboard.press("Enter")
+    heading = page.locator(".st-key-run .where-lit")
+    expect(heading).to_contain_text("1 ·")
+    page.keyboard.press("ArrowRight")
+    expect(chips.nth(1)).to_be_focused()
+    expect(heading).to_contain_text("2 ·")
+    page.keyboard.press("Escape")
+    expect(heading).to_have_count(0)
+
+
+@pytest.mark.usefixtures("tide")
+def test_an_answer_can_be_called_good_and_that_stays(page: Page, app: Served) -> None:
+    choose_engine(page, "No model")
+    answer = finished(ask(page, QUESTION))
+    answer.get_by_role("button", name="Good").click()
+    expect(answer.get_by_role("button", name="Good")).to_have_attribute("aria-pressed", "true")
+    settled(page)
+    page.reload()
+    settled(page)
+    expect(page.locator(".st-key-chat .a").get_by_role("button", name="Good")).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.usefixtures("tide")
+def test_what_is_not_in_the_documents_is_an_answer(page: Page) -> None:
+    choose_engine(page, "No model")
+    answer = finished(ask(page, "Which pope crowned Charlemagne?"))
+    expect(answer).to_contain_text("not in your documents")
+    expect(answer.locator(".missing").first).to_be_visible()
+
+
+def test_a_locked_file_asks_for_its_password(page: Page, tmp_path: Path) -> None:
+    visit(page, "/documents")
+    locked = upload(page, pdf(tmp_path / "locked.pdf", TIDE, password="sesame"))
+    locked.get_by_role("button", name="Password").click(timeout=30_000)
+    page.get_by_role("dialog").locator("input[type=password]").fill("sesame")
+    page.get_by_role("dialog").get_by_role("button", name="Index it").click()
+    expect(row(page, "locked.pdf").locator(".chip", has_text="ready")).to_be_visible(timeout=60_000)
+
+
+def test_deleting_asks_first(page: Page, tmp_path: Path) -> None:
+    have(page, pdf(tmp_path / "gone.pdf", "This page will not be here for long."))
+    row(page, "gone.pdf").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Keep").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(row(page, "gone.pdf")).to_be_visible()
+    row(page, "gone.pdf").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(row(page, "gone.pdf")).to_have_count(0)
+
+
+def test_what_is_not_a_pdf_is_refused_in_one_sentence(page: Page, tmp_path: Path) -> None:
+    visit(page, "/documents")
+    (tmp_path / "notes.pdf").write_text("no pdf at all")
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "notes.pdf")
+    expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("not a PDF", re.IGNORECASE), timeout=30_000)
+
+
+def test_the_test_button_says_that_an_endpoint_is_down(page: Page) -> None:
+    visit(page, "/settings")
+    page.get_by_role("radio", name="OpenAI-compatible").or_(
+        page.get_by_role("button", name="OpenAI-compatible")
+    ).click()
+    settled(page)
+    page.get_by_label("Address").fill("http://127.0.0.1:9/v1")
+    page.get_by_label("Address").press("Enter")
+    settled(page)
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(page.locator(".st-key-tested")).to_contain_text("Nothing answers at http://127.0.0.1:9/v1")
+
+
+@pytest.mark.parametrize("address", ["/", "/documents", "/settings"])
+@pytest.mark.parametrize("width", [1440, 800])
+def test_nothing_scrolls_sideways(page: Page, address: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    visit(page, address)
+    expect(page.get_by_role("combobox", name="Collection")).to_have_value(COLLECTION)
+    wide = "main => main.scrollWidth > main.clientWidth"
+    assert not page.get_by_test_id("stMain").evaluate(wide)
