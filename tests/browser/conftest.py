@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
 
 from rag_core.indexing.ledger import Ledger
 from rag_core.settings import ROOT
@@ -89,8 +89,13 @@ def context(app: Served, chromium: Browser) -> Iterator[BrowserContext]:
     foreign: list[str] = []
     broken: list[str] = []
     inside = (app.url, app.url.replace("http", "ws"), "data:", "blob:")
+
+    def dismissed(dialog: Dialog) -> None:
+        broken.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
     opened.on("request", lambda request: None if request.url.startswith(inside) else foreign.append(request.url))
-    opened.on("dialog", lambda dialog: (broken.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+    opened.on("dialog", dismissed)
     opened.on("weberror", lambda error: broken.append(str(error.error)))
     yield opened
     opened.close()

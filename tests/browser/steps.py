@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import pymupdf
 from playwright.sync_api import Locator, Page, expect
 
 from tests.model_server import ModelServer, Turn, says
@@ -26,18 +25,6 @@ class Served:
 def judged_or(answer: Turn) -> Callable[[str], Turn]:
     """A model that calls every answer good, and answers so itself."""
     return lambda prompt: says('{"quality": 0.9, "issues": []}') if "quality" in prompt.lower() else answer
-
-
-def pdf(path: Path, *pages: str, password: str | None = None) -> Path:
-    """A PDF with a paragraph a page."""
-    document = pymupdf.open()
-    for text in pages:
-        document.new_page().insert_textbox((72, 72, 520, 760), text, fontsize=11)
-    if password is None:
-        document.save(path)
-    else:
-        document.save(path, encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw=password, owner_pw=password)
-    return path
 
 
 def settled(page: Page) -> None:

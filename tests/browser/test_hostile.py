@@ -6,8 +6,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import Served, ask, finished, have, judged_or, pdf, visit
+from tests.browser.steps import Served, ask, finished, have, judged_or, visit
 from tests.model_server import says
+from tests.papers import a_pdf
 
 FOREIGN = "http://127.0.0.1:1/leak"
 MARKUP = " ".join(
@@ -24,7 +25,7 @@ NAME = "ferry <img src=x onerror=alert(4)> ![n](http:__127.0.0.1:1_leak).pdf"
 
 
 def test_a_hostile_document_and_a_hostile_model_do_nothing(page: Page, app: Served, tmp_path: Path) -> None:
-    have(page, pdf(tmp_path / NAME, DOCUMENT, "The ferry takes forty passengers."))
+    have(page, a_pdf(tmp_path / NAME, DOCUMENT, "The ferry takes forty passengers."))
     page.locator(".st-key-library li", has_text="ferry").get_by_role("button", name="Open").click()
     expect(page.locator(".st-key-reader rect.el").first).to_be_visible()
     page.locator(".st-key-view").get_by_text("Chunks").click()

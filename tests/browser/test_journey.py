@@ -20,7 +20,6 @@ from tests.browser.steps import (
     go,
     have,
     judged_or,
-    pdf,
     row,
     settled,
     upload,
@@ -28,6 +27,7 @@ from tests.browser.steps import (
 )
 from tests.eval_data import eval_set
 from tests.model_server import says
+from tests.papers import a_pdf
 
 QUESTION = "How often was the tide measured?"
 SLOW = says(
@@ -38,7 +38,7 @@ SLOW = says(
 @pytest.fixture
 def tide(page: Page, tmp_path: Path) -> None:
     """A searchable document, and the Ask page."""
-    have(page, pdf(tmp_path / "tide.pdf", TIDE, "The lighthouse keeper counted forty ships."))
+    have(page, a_pdf(tmp_path / "tide.pdf", TIDE, "The lighthouse keeper counted forty ships."))
     visit(page, "/")
 
 
@@ -151,7 +151,7 @@ def test_what_is_not_in_the_documents_is_an_answer(page: Page) -> None:
 
 def test_a_locked_file_asks_for_its_password(page: Page, tmp_path: Path) -> None:
     visit(page, "/documents")
-    locked = upload(page, pdf(tmp_path / "locked.pdf", TIDE, password="sesame"))
+    locked = upload(page, a_pdf(tmp_path / "locked.pdf", TIDE, password="sesame"))
     locked.get_by_role("button", name="Password").click(timeout=30_000)
     page.get_by_role("dialog").locator("input[type=password]").fill("sesame")
     page.get_by_role("dialog").get_by_role("button", name="Index it").click()
@@ -159,7 +159,7 @@ def test_a_locked_file_asks_for_its_password(page: Page, tmp_path: Path) -> None
 
 
 def test_deleting_asks_first(page: Page, tmp_path: Path) -> None:
-    have(page, pdf(tmp_path / "gone.pdf", "This page will not be here for long."))
+    have(page, a_pdf(tmp_path / "gone.pdf", "This page will not be here for long."))
     row(page, "gone.pdf").get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Keep").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
