@@ -36,6 +36,7 @@ QUESTIONS = (
     "Who founded DataWeave?",
     "Which sector grew the most in the third quarter?",
 )
+CHROMIUM = shutil.which("chromium")
 HUNDRED = "hundred"
 PIECES = 60
 PIECE_EVERY_S = 0.05
@@ -113,11 +114,12 @@ def prepare(data: Path) -> None:
     history.close()
 
 
-def serve(data: Path, base_url: str) -> tuple[subprocess.Popen, str]:
+def serve(data: Path, base_url: str | None = None) -> tuple[subprocess.Popen, str]:
+    """Start the app, with a scripted model or none; gives the process and the address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    model = {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"}
+    model = {"OPENAI_BASE_URL": base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"} if base_url else {}
     server = subprocess.Popen(
         [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
         cwd=ROOT, env={**os.environ, **model, "RAGSCOPE_DATA_DIR": str(data)}, stdout=subprocess.DEVNULL,
@@ -131,10 +133,10 @@ def serve(data: Path, base_url: str) -> tuple[subprocess.Popen, str]:
             time.sleep(0.2)
 
 
-def visit(page: Page, address: str) -> None:
+def visit(page: Page, address: str, shows: str = ".st-key-run .root > *") -> None:
     page.goto(address)
     page.wait_for_selector(SETTLED)
-    page.wait_for_selector(".st-key-run .root > *")
+    page.wait_for_selector(shows)
 
 
 def ask(page: Page, question: str) -> None:
@@ -183,7 +185,7 @@ def measure(rounds: int, data: Path) -> list[tuple[str, list[float], float]]:
         model.then = Turn(pieces=Stamps())  # type: ignore[arg-type]  # only iterated over
         server, url = serve(data, model.base_url)
         try:
-            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             first_event(page, url, 0)  # the first question of a process loads what later ones have
             rows: list[tuple[str, list[float], float]] = [
