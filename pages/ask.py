@@ -10,10 +10,13 @@ import streamlit as st
 from pages._look import components
 from pages._parts.plan import chosen_plan, plan_card
 from pages._server.state import get_workbench
+from pages._server.tabs import tell_tab
 from rag_core.errors import RagError
 from rag_core.workbench import DEMO_COLLECTION
 
 workbench = get_workbench()
+# Known to this tab alone: who has it is told what is asked here.
+st.session_state.setdefault("tab", uuid.uuid4().hex)
 
 
 def ask(question: str) -> None:
@@ -32,6 +35,7 @@ def ask(question: str) -> None:
     except RagError as error:
         st.session_state.problem = str(error)
         return
+    tell_tab(st.session_state.tab, run, question)
     st.session_state.latest = (chat, run, question)
     st.query_params.from_dict({"chat": chat, "run": run})
 
@@ -125,6 +129,7 @@ def chat_side(questions: dict[str, str], selected: str | None) -> None:
         components.chat(
             key="chat",
             data={
+                "tab": st.session_state.tab,
                 "runs": [{"id": run, "question": question} for run, question in questions.items()],
                 "selected": selected,
                 "welcome": None if questions else welcome(),

@@ -4,7 +4,7 @@ import { answerCard } from "./answer.js";
 import { h } from "./dom.js";
 import { bus, follow, tell } from "./runs.js";
 
-/** Draw `data`: {chat, runs: [{id, question}], selected, welcome: {title, text, questions}}. */
+/** Draw `data`: {tab, runs: [{id, question}], selected, welcome: {title, text, questions}}. */
 export default function chat({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
   const state = (root.state ??= { turns: new Map(), ends: [] });
@@ -32,10 +32,30 @@ export default function chat({ data, parentElement, setTriggerValue }) {
   state.onselect = ({ detail }) => mark(state, detail.run);
   bus.addEventListener("select", state.onselect);
   root.onkeydown = keys;
+  hear(state, root, data.tab);
   return () => {
+    state.socket?.close();
     bus.removeEventListener("select", state.onselect);
     for (const one of state.turns.values()) one.end();
     root.state = null;
+  };
+}
+
+/** The server tells the run that a question began before the page is drawn anew: its turn begins at once. */
+function hear(state, root, tab) {
+  if (state.socket) return;
+  state.socket = new WebSocket(`${location.origin.replace("http", "ws")}/v1/tabs/${tab}`);
+  state.socket.onclose = () => (state.socket = null);
+  state.socket.onmessage = ({ data }) => {
+    const { run, question } = JSON.parse(data);
+    if (state.turns.has(run)) return;
+    const begun = turn(run, question, state);
+    root.querySelector(".empty")?.remove();
+    root.append(begun.element);
+    state.turns.set(run, begun);
+    state.newest = run;
+    tell("select", { run, question });
+    toEnd(root, true);
   };
 }
 

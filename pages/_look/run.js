@@ -26,7 +26,10 @@ export default function run({ data, parentElement }) {
 function listen(state) {
   if (state.heard) return;
   state.heard = {
-    select: ({ detail }) => show(state, detail.run),
+    select: ({ detail: { run, question } }) => {
+      if (question) state.questions = { ...state.questions, [run]: question };
+      show(state, run);
+    },
     cite: ({ detail }) => {
       show(state, detail.run);
       if (state.tab !== "page") state.before = state.tab;

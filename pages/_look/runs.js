@@ -3,7 +3,7 @@
 A view of a run is what its events have told so far, in the fields of its record; when the run is over it is the
 record itself. Both components of a page import this module, so they share the views and the bus. */
 
-/** What the parts tell each other: "select" {run}, "cite" {run, chunk}, "back" {}. */
+/** What the parts tell each other: "select" {run, question?}, "cite" {run, chunk}, "back" {}. */
 export const bus = new EventTarget();
 export const tell = (kind, detail = {}) => bus.dispatchEvent(new CustomEvent(kind, { detail }));
 

@@ -15,10 +15,11 @@ from typing import Any
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from pages._look.files import LOOK_STAMP, look_file
 from pages._server.state import NotOpen, get_workbench
+from pages._server.tabs import tab_listens
 from rag_core.errors import RagError
 from rag_core.pipeline.live import LiveRun
 
@@ -147,11 +148,12 @@ async def missing(_request: Request) -> Response:
     return not_found("address")
 
 
-def routes() -> list[Route]:
+def routes() -> list[BaseRoute]:
     """All of /v1. The last one keeps Streamlit from answering unknown addresses with its page."""
     return [
         Route("/v1/runs/{run}", answered(run_record)),
         Route("/v1/runs/{run}/events", answered(run_events)),
+        WebSocketRoute("/v1/tabs/{tab}", tab_listens),
         Route("/v1/documents/{document}/pages/{page:int}.png", answered(page_image)),
         Route("/v1/documents/{document}/pages/{page:int}", answered(page_elements)),
         Route("/v1/documents/{document}/figures/{name}", answered(figure)),
