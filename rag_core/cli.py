@@ -8,7 +8,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import IO, Any
 
 from pydantic import BaseModel, ValidationError
@@ -97,11 +99,26 @@ def _ingest(parsed: argparse.Namespace) -> int:
     def told(result: FileResult) -> None:
         print(result.model_dump_json() if parsed.json else _file_line(result), flush=True)
 
+    if parsed.watch:
+        return _watch(parsed, told)
     with _workbench() as workbench:
         results = workbench.ingest(*parsed.paths, collection=parsed.collection, quick=parsed.quick, told=told)
     if not results:
-        return _say("There is no PDF in there to index; name passages files (.jsonl, .jsonl.gz) themselves.", FAILED)
+        return _say("There is no document in there to index; name passages files (.jsonl, .jsonl.gz).", FAILED)
     return FAILED if any(result.state in ("failed", "partial") for result in results) else DONE
+
+
+def _watch(parsed: argparse.Namespace, told: Callable[[FileResult], None]) -> int:
+    with _workbench() as workbench, suppress(KeyboardInterrupt):
+        _progress(f"Watching {', '.join(parsed.paths)}: Ctrl-C ends it.")
+        workbench.watch(
+            *parsed.paths,
+            stopped=Event(),
+            collection=parsed.collection,
+            delete_missing=parsed.delete_missing,
+            told=told,
+        )
+    return DONE
 
 
 def _ask(parsed: argparse.Namespace) -> int:
@@ -180,7 +197,8 @@ def _doctor(parsed: argparse.Namespace) -> int:
 
 
 def _demo(parsed: argparse.Namespace) -> int:
-    parsed.paths, parsed.collection, parsed.quick = [str(DEMO_FOLDER)], DEMO_COLLECTION, False
+    parsed.paths, parsed.collection = [str(DEMO_FOLDER)], DEMO_COLLECTION
+    parsed.quick = parsed.watch = False
     return _ingest(parsed)
 
 
@@ -214,6 +232,8 @@ def _parser() -> argparse.ArgumentParser:
     ingest.add_argument("paths", nargs="+", metavar="PATH")
     ingest.add_argument("--collection", default=DEFAULT_COLLECTION)
     ingest.add_argument("--quick", action="store_true", help="return when searchable; refine later")
+    ingest.add_argument("--watch", action="store_true", help="stay, and index what is written there, until Ctrl-C")
+    ingest.add_argument("--delete-missing", action="store_true", help="with --watch: remove documents whose files go")
 
     ask = _command(commands, "ask", _ask, "ask one question, or a file of them")
     ask.add_argument("question", nargs="?")
@@ -313,7 +333,12 @@ def _append(file: IO[str], line: dict[str, Any]) -> None:
 
 def _file_line(result: FileResult) -> str:
     found = f"{result.pages} pages, {result.chunks} chunks, {result.seconds:.1f} s"
-    return f"{result.state:9} {result.name}: " + (f"{result.reason}" if result.state == "failed" else found)
+    said = {
+        "failed": str(result.reason),
+        "gone": "its file has gone; the document stays",
+        "deleted": "its file has gone",
+    }
+    return f"{result.state:9} {result.name}: " + said.get(result.state, found)
 
 
 def _answer_lines(run: Run) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -58,9 +59,10 @@ class UnknownCollection(RagError):
 class UnknownDocument(RagError):
     """A document that does not exist was named."""
 
-    def __init__(self, name: str, collection: str) -> None:
-        super().__init__(f"There is no document {name!r} in {collection!r}; `python -m rag_core list` names them.")
-        self.name, self.collection = name, collection
+    def __init__(self, name: str, collection: str, close: Sequence[str] = ()) -> None:
+        hint = f"did you mean {' or '.join(close)}?" if close else "`python -m rag_core list` names them."
+        super().__init__(f"There is no document {name!r} in {collection!r}; {hint}")
+        self.name, self.collection, self.close = name, collection, tuple(close)
 
 
 class QuestionError(RagError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,10 +16,23 @@ from rag_core.errors import SettingsError
 
 ROOT = Path(__file__).resolve().parents[1]
 Precision = Literal["int8", "float32"]
+OcrEngine = Literal["tesseract", "rapidocr"]
 
 
 def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ragscope"
+
+
+def _cores() -> int:
+    """The cores there are, up to eight: beyond that their readers take more memory than time is won."""
+    return min(os.cpu_count() or 1, 8)
+
+
+class Toggle(NamedTuple):
+    """What the environment says of a technique: whether it is on (None: nothing), and settings of it."""
+
+    on: bool | None
+    settings: dict[str, Any]
 
 
 class Settings(BaseModel):
@@ -64,6 +77,31 @@ class Settings(BaseModel):
     weights: Path | None = Field(
         default=None, alias="RAGSCOPE_WEIGHTS", description="A folder with model.safetensors and tokenizer.json."
     )
+    ocr_engine: OcrEngine = Field(
+        default="tesseract",
+        alias="RAGSCOPE_OCR_ENGINE",
+        description="What reads scans: tesseract, or rapidocr where that is installed.",
+    )
+    ocr_languages: str = Field(
+        default="eng",
+        pattern=r"^[A-Za-z_]+(\+[A-Za-z_]+)*$",
+        alias="RAGSCOPE_OCR_LANGUAGES",
+        description="What scans are written in, by Tesseract's names: eng+deu.",
+    )
+    clip: bool = Field(
+        default=False, alias="RAGSCOPE_CLIP", description="Find figures by what they show: fetches CLIP, 155 MB, once."
+    )
+    clip_weights: Path | None = Field(
+        default=None, alias="RAGSCOPE_CLIP_WEIGHTS", description="A folder with vision.onnx, text.onnx, tokenizer.json."
+    )
+    describe_figures: bool = Field(
+        default=False,
+        alias="RAGSCOPE_DESCRIBE_FIGURES",
+        description="Have every figure described by MULTIMODAL_VISION_MODEL: one call each, once.",
+    )
+    vision_model: str | None = Field(
+        default=None, alias="MULTIMODAL_VISION_MODEL", description="A model that sees, at the endpoint of the others."
+    )
     max_file_mb: int = Field(
         default=500, ge=1, le=10_000, alias="RAGSCOPE_MAX_FILE_MB", description="Larger files are refused."
     )
@@ -73,12 +111,41 @@ class Settings(BaseModel):
     page_seconds: float = Field(
         default=30, gt=0, le=600, alias="RAGSCOPE_PAGE_SECONDS", description="A page that takes longer is given up."
     )
+    document_seconds: float = Field(
+        default=14_400,
+        gt=0,
+        le=1_000_000,
+        alias="RAGSCOPE_DOCUMENT_SECONDS",
+        description="A document whose pages together take longer is read only so far.",
+    )
+    parse_workers: int = Field(
+        default_factory=_cores,
+        ge=1,
+        le=64,
+        alias="RAGSCOPE_PARSE_WORKERS",
+        description="How many pages are read at once; a reader takes about half a gigabyte.",
+    )
     max_question_chars: int = Field(
         default=4_000, ge=100, le=100_000, alias="RAGSCOPE_MAX_QUESTION_CHARS", description="Longer ones are refused."
     )
     run_seconds: float = Field(
         default=300, gt=0, le=7200, alias="RAGSCOPE_RUN_SECONDS", description="A run ends with its best by then."
     )
+    enable_hyde: bool | None = Field(
+        default=None, alias="ENABLE_HYDE", description="Whether hypothetical answers are on where no plan is chosen."
+    )
+    hyde_num_hypotheticals: int | None = Field(
+        default=None, ge=1, le=8, alias="HYDE_NUM_HYPOTHETICALS", description="How many of them, by default."
+    )
+    hyde_temperature: float | None = Field(
+        default=None, ge=0, le=1.2, alias="HYDE_TEMPERATURE", description="The temperature of the first, by default."
+    )
+
+    def toggles(self) -> dict[str, Toggle]:
+        """The defaults that the environment gives to techniques, by name; those that it leaves alone are absent."""
+        hyde = {"num_hypotheticals": self.hyde_num_hypotheticals, "temperature": self.hyde_temperature}
+        all_ = {"hyde": Toggle(self.enable_hyde, {name: value for name, value in hyde.items() if value is not None})}
+        return {name: toggle for name, toggle in all_.items() if toggle != (None, {})}
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Settings:

@@ -63,6 +63,9 @@ class Chunk(Value):
     )
     html: str | None = None
     image: str | None = None
+    nearby: str = Field(
+        default="", description="What the text, or a model, says of a figure or table: searched, not quoted."
+    )
     source: str | None = Field(default=None, description="Id of the passage, for passages files.")
     order: int = Field(default=0, ge=0, description="Position in the document.")
 
@@ -73,9 +76,12 @@ class Chunk(Value):
 
     @property
     def searchable_text(self) -> str:
-        """What is embedded and indexed: the text under its headings and caption."""
+        """What is embedded and indexed: the text under its headings, its caption and what is said of it nearby.
+
+        The text comes last: an embedder reads so many words, and a long table would leave it none for the others.
+        """
         head = " › ".join(self.section)
-        return "\n".join(part for part in (head, self.caption, self.text) if part)
+        return "\n".join(part for part in (head, self.caption, self.nearby, self.text) if part)
 
 
 class Hit(Value):
@@ -89,6 +95,16 @@ class Hit(Value):
     )
 
 
+class CellRef(Value):
+    """One cell of a table that an answer is read or computed from."""
+
+    chunk: str = Field(description="Id of the table's chunk.")
+    row: int = Field(ge=0, description="On the table's grid, headings included.")
+    column: int = Field(ge=0)
+    text: str = Field(description="As printed.")
+    place: Place | None = Field(default=None, description="The cell's own box; None where only the table's is known.")
+
+
 class Sentence(Value):
     """One sentence of an answer and what holds it up."""
 
@@ -96,6 +112,10 @@ class Sentence(Value):
     support: Support | None = None
     probability: float | None = Field(default=None, ge=0, le=1, description="That it is supported.")
     citations: tuple[str, ...] = Field(default=(), description="Chunk ids, the strongest first.")
+    cells: tuple[CellRef, ...] = Field(default=(), description="Cells that it was read or computed from by code.")
+    computed: str = Field(
+        default="", description="How code came to it: '3,200 − 2,900 = 300', 'counted on 24 pages'. Empty where read."
+    )
 
 
 class Usage(Value):

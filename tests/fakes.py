@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rag_core.llm.engine import Call
+from rag_core.techniques.base import Listed
 from rag_core.types import Chunk, Hit, Place
 
 
@@ -22,6 +24,26 @@ class WordVectors:
         for word in text.lower().split():
             vector[hashlib.sha256(word.strip(".,?!").encode()).digest()[0] % 64] += 1
         return vector / np.linalg.norm(vector)
+
+    def token_vectors(self, texts: Sequence[str]) -> list[np.ndarray]:
+        return [self.embed([text[start:end] for start, end in self.token_spans(text)]) for text in texts]
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in re.finditer(r"\w+", text)]
+
+
+class Documents:
+    """A collection's documents, one unless others are given; `labels` are pages by the number printed on them."""
+
+    def __init__(self, *listed: Listed, labels: Mapping[str, Sequence[int]] | None = None) -> None:
+        self.listed = listed or (Listed(id="doc", name="report.pdf", pages=9),)
+        self.labels = labels or {}
+
+    def documents(self) -> Sequence[Listed]:
+        return self.listed
+
+    def printed(self, document: str, number: str) -> Sequence[int]:
+        return self.labels.get(number, ())
 
 
 class Watch:

@@ -115,6 +115,17 @@ def test_a_question_that_fails_is_named_and_stops_none_of_the_others(data: Path,
     assert "lake" in good["final_answer"]
 
 
+def test_a_document_is_known_without_its_ending_and_case_and_one_that_is_nearly_named_is_offered(data: Path) -> None:
+    done = run(data, "ask", "Where does the pike live?", "--document", "ANIMALS", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "lake" in json.loads(done.stdout)["final_answer"]
+    done = run(data, "ask", "Where does the pike live?", "--document", "animal.jsonl")
+    assert done.returncode == 2
+    assert done.stderr.strip().endswith(
+        "There is no document 'animal.jsonl' in 'Documents'; did you mean animals.jsonl?"
+    )
+
+
 def test_two_data_directories_never_see_each_other(data: Path, tmp_path: Path) -> None:
     done = run(tmp_path / "other", "ask", "Where does the pike live?")
     assert done.returncode == 1

@@ -22,6 +22,9 @@ def test_an_unknown_variable_is_left_alone() -> None:
     [
         ("RAGSCOPE_MAX_PAGES", "0", "greater than or equal to 1"),
         ("RAGSCOPE_MAX_PAGES", "many", "integer"),
+        ("ENABLE_HYDE", "maybe", "boolean"),
+        ("HYDE_NUM_HYPOTHETICALS", "9", "less than or equal to 8"),
+        ("HYDE_TEMPERATURE", "hot", "number"),
         ("RAGSCOPE_EMBED_PRECISION", "int4", "'int8' or 'float32'"),
     ],
 )
@@ -33,3 +36,16 @@ def test_a_wrong_value_is_one_line_with_name_value_and_what_is_allowed(name: str
     assert repr(value) in text
     assert allowed in text
     assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("environment", "toggles"),
+    [
+        ({}, {}),
+        ({"ENABLE_HYDE": "true"}, {"hyde": (True, {})}),
+        ({"ENABLE_HYDE": "0", "HYDE_NUM_HYPOTHETICALS": "5"}, {"hyde": (False, {"num_hypotheticals": 5})}),
+        ({"HYDE_TEMPERATURE": "0"}, {"hyde": (None, {"temperature": 0.0})}),
+    ],
+)
+def test_the_environment_gives_the_defaults_of_techniques(environment: dict[str, str], toggles: dict) -> None:
+    assert Settings.from_env(environment).toggles() == toggles

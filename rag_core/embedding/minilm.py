@@ -19,7 +19,7 @@ from pathlib import Path
 
 import ctranslate2
 import numpy as np
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from rag_core.embedding.encoder import load_encoder
 from rag_core.embedding.weights import MODEL
@@ -102,6 +102,10 @@ class TextEmbedder:
                 vectors[row] = _unit(tokens[1:-1])  # [CLS] and [SEP] stand for no word.
         return vectors
 
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each token of `token_vectors` stands in the text: its first character and the one after its last."""
+        return self._encoded(text).offsets[1:-1]
+
     def _embed_one(self, text: str) -> np.ndarray:
         vector = _unit(self._forward([self._tokens(text)]).mean(axis=1))[0]
         vector.setflags(write=False)
@@ -126,8 +130,11 @@ class TextEmbedder:
             yield ready, future.result()
 
     def _tokens(self, text: str) -> list[int]:
+        return self._encoded(text).ids
+
+    def _encoded(self, text: str) -> Encoding:
         # A lone surrogate, as broken PDFs have them, is no text to the tokenizer.
-        return self._tokenizer.encode(text.encode("utf-8", "replace").decode()).ids
+        return self._tokenizer.encode(text.encode("utf-8", "replace").decode())
 
     def _forward(self, tokens: list[list[int]]) -> np.ndarray:
         """Run rows of equal length through the model: (rows, tokens, 384) float32."""

@@ -1,10 +1,13 @@
-"""The work on one document: a file becomes chunks that a question finds, quickly first and better after.
+"""The work on one document: its file becomes chunks, found by their words first, then by meaning, then better ones.
 
-    quick   text of every page, by fonts  -> chunks -> vectors -> Weaviate -> the ledger flips: searchable
-    full    layout, tables, figures, OCR  -> chunks -> vectors of what is new -> Weaviate -> flip -> old chunks go
+    words     text of every page, by fonts  -> chunks -> Weaviate, without vectors -> flip: found by words
+    meaning   vectors, page by page, where a question waits first -> Weaviate -> the ledger: found by meaning
+    full      layout, tables, figures, OCR  -> chunks -> vectors of what is new -> Weaviate -> flip -> old chunks go
 
-Each pass writes what is new, flips the ledger in one transaction, then deletes what is old: a crash at any point loses
-nothing and leaves nothing double, and the work goes on where the ledger says it stopped.
+A pass writes what is new, flips the ledger in one transaction, then deletes what is old: a crash at any point loses
+nothing and leaves nothing double, and the work goes on where the ledger says it stopped; pages that were refined are
+kept and not read again. The better chunks come at the end of a document and not page by page: what a running head is,
+which size a heading has and what stands under it is known only when all its pages are.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,22 +26,25 @@ import numpy as np
 from rag_core.embedding.minilm import TextEmbedder
 from rag_core.errors import DocumentError, Stopped
 from rag_core.indexing.ledger import Ledger, Reading, count_stems
-from rag_core.indexing.passages import read_passages
+from rag_core.indexing.passages import is_passages_file, read_passages
 from rag_core.indexing.records import DocumentRecord, Progress, Stage
+from rag_core.indexing.waiting import Waiting
 from rag_core.llm.reading.words import stems
-from rag_core.parsing.chunking import ChunkSettings, chunk_passage
+from rag_core.parsing.chunking import ChunkSettings, chunk, chunk_passage
+from rag_core.parsing.kept import KeptPages
 from rag_core.parsing.parser import Parser
-from rag_core.parsing.records import FailedPage, Level, Parsed
+from rag_core.parsing.records import Level, Parsed
 from rag_core.stores.originals import Originals
 from rag_core.stores.weaviate.chunks import ChunkStore
-from rag_core.types import Chunk
+from rag_core.types import Chunk, Element, Place
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TransformComponent
 
 # Raised when reading or cutting changes, so that what stands in the index is made anew.
-_PARSER_VERSION = 1
-_PASSAGES_AT_ONCE = 256
+_PARSER_VERSION = 2
+_PASSAGES_AT_ONCE = 1_000
+_VECTORS_AT_ONCE = 64
 _PAGE = 1_000
 
 
@@ -67,6 +74,14 @@ class Parts:
         return fingerprint_of(self.chunking, self.embedder.name)
 
 
+def load_chunker() -> None:
+    """Have what cutting needs imported, which takes a second: LlamaIndex, and unstructured by cutting a word."""
+    from llama_index.core import ingestion  # noqa: F401
+
+    word = Element(id="", kind="text", text="ready", place=Place(page=1, boxes=()))
+    chunk([word], document="", name="", settings=ChunkSettings())
+
+
 class Job:
     """The work on one document, from its file to its chunks in the store."""
 
@@ -81,46 +96,78 @@ class Job:
         """
         self._parts = parts
         self._record = record
-        self._stopped = stopped
         self._told = told
         self._tenant = parts.ledger.tenant(record.collection)
         self._sha256, self._password = parts.ledger.source(record.id)
         self._path = parts.originals.path(self._sha256, record.name)
+        self._stopped = stopped
+        self._waiting = Waiting(())
         self._stage: Stage | None = None
         self._began = time.perf_counter()
         self._stage_began = self._began
 
-    def quick(self) -> None:
-        """Make a PDF searchable: its text, by fonts."""
-        self._parts.parser.inspect(self._path, self._password)
-        self._parts.ledger.set_state(self._record.id, "reading")
-        self._pass("quick", state="refining")
-
-    def full(self) -> None:
-        """Make what is searchable better: layout, tables, figures, OCR."""
-        self._pass("full", state="")
-
-    def passages(self) -> None:
-        """One pass over a passages file, some hundred at a time."""
+    def words(self) -> None:
+        """Make a document found by its words."""
         self._parts.ledger.set_state(self._record.id, "reading")
         self._parts.store.ensure_tenant(self._tenant)
+        if is_passages_file(self._record.name):
+            self._passages()
+            return
+        parsed, chunks = self._read("quick")
+        self._put(chunks)
+        self._flip(self._reading(parsed, chunks), {made.id for made in chunks}, "refining", by_meaning=False)
+
+    def meaning(self) -> None:
+        """Give each chunk that has none its vector, so that it is found by meaning too."""
+        store = self._parts.store
+        self._waiting = Waiting(made for page in self._stored() for made in self._without_vectors(page))
+        while ids := self._waiting.take(_VECTORS_AT_ONCE):
+            self._go_on()
+            chunks = store.get(self._tenant, ids)
+            if chunks:
+                store.put(self._tenant, chunks, self._embedded(chunks))
+            self._tell("embed", self._waiting.total - len(self._waiting), self._waiting.total)
+        state = "refining"
+        if is_passages_file(self._record.name):
+            state = "partial" if self._record.reason else "ready"
+        self._parts.ledger.has_meaning(self._record.id, state=state, seconds=time.perf_counter() - self._began)
+
+    def full(self) -> None:
+        """Make what is found better: layout, tables, figures, OCR."""
+        parsed, chunks = self._read("full")
+        self._put_whole(chunks)
+        state = "partial" if parsed.failed else "ready"
+        self._flip(self._reading(parsed, chunks), {made.id for made in chunks}, state, by_meaning=True)
+        self._kept.drop_unused()
+
+    def hurry(self, ids: Iterable[str]) -> None:
+        """Give these chunks their vectors first, as far as they wait for them here; from any thread."""
+        self._waiting.hurry(ids)
+
+    def _passages(self) -> None:
         wrong: list[str] = []
         counted: Counter[str] = Counter()
         kept: set[str] = set()
         for chunks in self._batches(wrong):
-            vectors = self._parts.embedder.embed([made.searchable_text for made in chunks])
-            self._parts.store.put(self._tenant, chunks, vectors)
-            counted.update(count_stems(stems(made.searchable_text) for made in chunks))
+            self._put(chunks)
+            counted.update(_counted(chunks))
             kept.update(made.id for made in chunks)
-            self._tell("embed", len(kept), len(kept))
+            self._tell("store", len(kept), len(kept))
         if not kept:
             raise DocumentError(self._record.name, "empty", wrong[0] if wrong else "There is nothing in it.")
-        nothing_else = Parsed(pages=0, title="", page_sizes=(), elements=(), failed=())
-        reading = self._reading(nothing_else, len(kept), counted)
-        if wrong:
-            more = f" So are {len(wrong) - 1:,} more." if len(wrong) > 1 else ""
-            reading = reading.model_copy(update={"reason": wrong[0] + more})
-        self._flip(reading, kept, "partial" if wrong else "ready")
+        more = f" So are {len(wrong) - 1:,} more." if len(wrong) > 1 else ""
+        reading = Reading(
+            title="",
+            pages=0,
+            page_sizes=(),
+            elements=(),
+            failed=(),
+            reason=wrong[0] + more if wrong else None,
+            chunks=len(kept),
+            stems=dict(counted),
+            fingerprint=self._parts.fingerprint,
+        )
+        self._flip(reading, kept, "refining", by_meaning=False)
 
     def _batches(self, wrong: list[str]) -> Iterator[list[Chunk]]:
         order = 0
@@ -147,21 +194,29 @@ class Job:
         if found:
             yield found
 
-    def _pass(self, level: Level, *, state: str) -> None:
-        """Read the PDF at one level and put what is found in the place of what was there."""
+    def _read(self, level: Level) -> tuple[Parsed, list[Chunk]]:
+        """Read the PDF at one level; pages that were refined before are not read again."""
         parsed = self._parts.parser.parse(
             self._path,
             level=level,
             figures=self._parts.originals.figures(self._sha256),
             password=self._password,
+            kept=self._kept,
             on_page=lambda done, total: self._tell("read" if level == "quick" else "refine", done, total),
             stopped=self._stopped,
         )
         self._tell("chunk", 0, len(parsed.elements))
-        chunks = self._chunks(parsed)
-        self._write(chunks)
-        reading = self._reading(parsed, len(chunks), count_stems(stems(made.searchable_text) for made in chunks))
-        self._flip(reading, {made.id for made in chunks}, state or ("partial" if parsed.failed else "ready"))
+        return parsed, self._chunks(parsed)
+
+    @cached_property
+    def _kept(self) -> KeptPages:
+        """The pages of this content that were refined; of the version that is searched, where this is a newer one."""
+        originals, name = self._parts.originals, f"pages-{_PARSER_VERSION}.jsonl"
+        kept = KeptPages(self._path.with_name(name), originals.figures(self._sha256))
+        before = self._record.sha256
+        if before != self._sha256:
+            kept.inherit(originals.path(before, self._record.name).with_name(name), originals.figures(before))
+        return kept
 
     def _chunks(self, parsed: Parsed) -> list[Chunk]:
         # LlamaIndex takes a second to import, and only this flow needs it.
@@ -173,19 +228,32 @@ class Job:
         nodes = element_nodes(parsed.elements, self._record.id)
         return [chunk_of(node) for node in run_transformations(nodes, [cut, *self._parts.transformations])]
 
-    def _write(self, chunks: Sequence[Chunk]) -> None:
-        """Embed and store the chunks that are not there yet."""
-        store = self._parts.store
-        store.ensure_tenant(self._tenant)
-        there = store.vectors(self._tenant, [made.id for made in chunks])
-        # A chunk that stands where it stood needs no new vector; its boxes and place may have changed.
-        new = [made for made in chunks if made.id not in there]
-        if new:
-            vectors = self._embedded(new)
-            there.update(zip((made.id for made in new), vectors, strict=True))
+    def _put(self, chunks: Sequence[Chunk]) -> None:
+        """Store those chunks that are new or changed, without vectors but for those that have one."""
+        stored = self._as_stored(chunks)
         self._tell("store", 0, len(chunks))
-        if chunks:
-            store.put(self._tenant, chunks, np.stack([there[made.id] for made in chunks]))
+        self._parts.store.put(self._tenant, [made for made in chunks if stored.get(made.id) != made])
+
+    def _put_whole(self, chunks: Sequence[Chunk]) -> None:
+        """Store those chunks that are new or changed, with vectors; what reads as it did keeps its own."""
+        store, stored = self._parts.store, self._as_stored(chunks)
+        vectors = store.vectors(self._tenant, list(stored))
+        new = [
+            made for made in chunks if made.id not in vectors or stored[made.id].searchable_text != made.searchable_text
+        ]
+        if new:
+            vectors |= zip((made.id for made in new), self._embedded(new), strict=True)
+        changed = [made for made in chunks if made in new or stored[made.id] != made]
+        self._tell("store", 0, len(changed))
+        if changed:
+            store.put(self._tenant, changed, np.stack([vectors[made.id] for made in changed]))
+
+    def _as_stored(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+        return {found.id: found for found in self._parts.store.get(self._tenant, [made.id for made in chunks])}
+
+    def _without_vectors(self, chunks: Sequence[Chunk]) -> list[Chunk]:
+        vectors = self._parts.store.vectors(self._tenant, [made.id for made in chunks])
+        return [made for made in chunks if made.id not in vectors]
 
     def _embedded(self, chunks: Sequence[Chunk]) -> np.ndarray:
         from llama_index.core.ingestion import run_transformations
@@ -201,33 +269,36 @@ class Job:
         nodes = run_transformations([chunk_node(made) for made in chunks], [embed])
         return np.asarray([node.embedding for node in nodes], dtype=np.float32)
 
-    def _reading(self, parsed: Parsed, chunks: int, counted: Counter[str]) -> Reading:
+    def _reading(self, parsed: Parsed, chunks: Sequence[Chunk]) -> Reading:
         return Reading(
             title=parsed.title,
             pages=parsed.pages,
             page_sizes=parsed.page_sizes,
             elements=parsed.elements,
-            failed=tuple(FailedPage(page=page.page, reason=page.reason) for page in parsed.failed),
-            chunks=chunks,
-            stems=dict(counted),
+            failed=parsed.failed,
+            ocr=parsed.ocr,
+            chunks=len(chunks),
+            stems=dict(_counted(chunks)),
             fingerprint=self._parts.fingerprint,
         )
 
-    def _flip(self, reading: Reading, kept: set[str], state: str) -> None:
+    def _flip(self, reading: Reading, kept: set[str], state: str, *, by_meaning: bool) -> None:
         self._go_on()
         seconds = time.perf_counter() - self._began
-        unused = self._parts.ledger.flip(self._record.id, reading, state=state, seconds=seconds)
-        self._parts.store.delete(self._tenant, [chunk_id for chunk_id in self._stored_ids() if chunk_id not in kept])
+        unused = self._parts.ledger.flip(
+            self._record.id, reading, state=state, seconds=seconds, by_meaning=by_meaning, sha256=self._sha256
+        )
+        old = [made.id for page in self._stored() for made in page if made.id not in kept]
+        self._parts.store.delete(self._tenant, old)
         if unused:
             self._parts.originals.drop(unused)
 
-    def _stored_ids(self) -> list[str]:
-        found: list[str] = []
-        while page := self._parts.store.chunks(
-            self._tenant, self._record.id, after=found[-1] if found else None, limit=_PAGE
-        ):
-            found += [made.id for made in page]
-        return found
+    def _stored(self) -> Iterator[list[Chunk]]:
+        """The chunks of the document as they stand in the store, a page of them at a time."""
+        last: str | None = None
+        while page := self._parts.store.chunks(self._tenant, self._record.id, after=last, limit=_PAGE):
+            yield page
+            last = page[-1].id
 
     def _go_on(self) -> None:
         if self._stopped():
@@ -240,3 +311,7 @@ class Job:
         per_s = done / spent if done and spent > 0.2 else None
         left = (total - done) / per_s if per_s else None
         self._told(Progress(stage=stage, done=done, total=total, per_s=per_s, left_s=left))
+
+
+def _counted(chunks: Iterable[Chunk]) -> Counter[str]:
+    return count_stems(stems(made.searchable_text) for made in chunks)

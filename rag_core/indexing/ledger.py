@@ -17,14 +17,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
-from rag_core.errors import RagError, StoreError, UnknownCollection
-from rag_core.indexing.records import CollectionInfo, DocumentRecord
-from rag_core.parsing.records import FailedPage
-from rag_core.types import Element, Value
+from rag_core.errors import RagError, Stopped, StoreError, UnknownCollection
+from rag_core.indexing.records import Captioned, CollectionInfo, DocumentRecord
+from rag_core.parsing.records import FailedPage, PageOcr
+from rag_core.types import Element, ElementKind, Value
 
 _NAMESPACE = uuid.UUID("5b1f6f0e-3b0c-5a57-9d0e-52a65c6f7f11")
 _SCHEMA = """
@@ -38,7 +38,8 @@ CREATE TABLE IF NOT EXISTS documents (
     chunks INTEGER NOT NULL DEFAULT 0, tables INTEGER NOT NULL DEFAULT 0, figures INTEGER NOT NULL DEFAULT 0,
     failed_pages TEXT NOT NULL DEFAULT '[]', page_sizes TEXT NOT NULL DEFAULT '[]', code TEXT, reason TEXT,
     seconds REAL NOT NULL DEFAULT 0, added_at TEXT NOT NULL, fingerprint TEXT, owner TEXT,
-    deleting INTEGER NOT NULL DEFAULT 0);
+    deleting INTEGER NOT NULL DEFAULT 0, by_meaning INTEGER NOT NULL DEFAULT 0,
+    ocr TEXT NOT NULL DEFAULT '{}');
 CREATE INDEX IF NOT EXISTS documents_by_collection ON documents (collection, added_at);
 CREATE TABLE IF NOT EXISTS pages (
     document TEXT NOT NULL, page INTEGER NOT NULL, elements TEXT NOT NULL, PRIMARY KEY (document, page))
@@ -46,8 +47,12 @@ CREATE TABLE IF NOT EXISTS pages (
 CREATE TABLE IF NOT EXISTS terms (
     document TEXT NOT NULL, stem TEXT NOT NULL, chunks INTEGER NOT NULL, PRIMARY KEY (document, stem))
     WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS moves (document TEXT PRIMARY KEY, source TEXT NOT NULL, target TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS leaving (tenant TEXT PRIMARY KEY);
 """
-_SHOWN = tuple(name for name in DocumentRecord.model_fields if name != "progress")
+_SHOWN = tuple(name for name in DocumentRecord.model_fields if name not in ("progress", "stale", "moving_to"))
+_TENANT_TAKEN = "SELECT 1 FROM collections WHERE tenant = ?"
+_MOST_NAME = 80
 
 
 class Reading(Value):
@@ -58,10 +63,15 @@ class Reading(Value):
     page_sizes: tuple[tuple[float, float], ...]
     elements: tuple[Element, ...]
     failed: tuple[FailedPage, ...]
+    ocr: dict[int, PageOcr] = Field(default_factory=dict, description="The pages that were read by OCR.")
     reason: str | None = Field(default=None, description="What else could not be read, in a sentence.")
     chunks: int
     stems: dict[str, int]
     fingerprint: str
+
+
+Work = Literal["words", "meaning", "full"]
+"""The three stages of a document: found by its words, found by meaning, refined."""
 
 
 class Todo(Value):
@@ -69,7 +79,15 @@ class Todo(Value):
 
     document: str
     owner: str | None = Field(description="The process that has it, alive or not.")
-    refines: bool = Field(description="It is searchable, and its refining pass is what is left.")
+    work: Work = Field(description="What comes next for it.")
+
+
+class Move(Value):
+    """A document on its way to another collection."""
+
+    source: str = Field(description="The tenant that it comes from.")
+    target: str = Field(description="The tenant that it goes to.")
+    flipped: bool = Field(description="It belongs to the target already; only what is left in the source has to go.")
 
 
 class Ledger:
@@ -82,6 +100,13 @@ class Ledger:
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.executescript(_SCHEMA)
+        known = {column["name"] for column in self._db.execute("PRAGMA table_info(documents)")}
+        if "ocr" not in known:
+            self._db.execute("ALTER TABLE documents ADD COLUMN ocr TEXT NOT NULL DEFAULT '{}'")
+        if "by_meaning" not in known:
+            # What was indexed before there was such a column had its vectors when it became searchable.
+            self._db.execute("ALTER TABLE documents ADD COLUMN by_meaning INTEGER NOT NULL DEFAULT 0")
+            self._db.execute("UPDATE documents SET by_meaning = searchable")
         self._statistics: dict[str, tuple[int, int, dict[str, int]]] = {}
 
     # collections
@@ -92,14 +117,62 @@ class Ledger:
         Raises:
             RagError: The name is empty, or longer than 80 characters.
         """
-        clean = " ".join(name.split())
-        if not clean or len(clean) > 80:
-            raise RagError("A collection needs a name of 1 to 80 characters.")
-        self._write(
-            """INSERT INTO collections (name, tenant, description, created_at) VALUES (?,?,?,?)
-               ON CONFLICT (name) DO UPDATE SET description = excluded.description WHERE excluded.description != ''""",
-            (clean, _tenant(clean), description, _now()),
+        clean = _collection_name(name)
+        with self._lock, self._transaction():
+            self._db.execute(
+                """INSERT INTO collections (name, tenant, description, created_at) VALUES (?,?,?,?) ON CONFLICT (name)
+                   DO UPDATE SET description = excluded.description WHERE excluded.description != ''""",
+                (clean, self._free_tenant(clean), description, _now()),
+            )
+
+    def change_collection(self, name: str, new_name: str, description: str) -> None:
+        """Give a collection another name and description; its documents and their ids stay.
+
+        Raises:
+            RagError: The new name is taken or not allowed.
+        """
+        self.tenant(name)
+        clean = _collection_name(new_name)
+        with self._lock, self._transaction():
+            if clean != name and self._row("SELECT 1 FROM collections WHERE name = ?", clean):
+                raise RagError(f"There is a collection {clean!r} already; choose another name.")
+            self._rename_collection(name, clean)
+            self._db.execute("UPDATE collections SET description = ? WHERE name = ?", (description, clean))
+
+    def delete_collection(self, name: str) -> None:
+        """Take a collection out of sight with its documents; `forget_collection` ends it once they are gone.
+
+        Raises:
+            RagError: Documents of it are on their way to another one.
+        """
+        tenant = self.tenant(name)
+        with self._lock, self._transaction():
+            moving = self._row(
+                "SELECT COUNT(*) AS n FROM moves m JOIN documents d ON d.id = m.document WHERE d.collection = ?"
+                " AND m.source = ?",
+                name,
+                tenant,
+            )
+            if moving and moving["n"]:
+                raise RagError(f"Documents of {name!r} are being moved; delete it when they have arrived.")
+            self._db.execute("DELETE FROM moves WHERE target = ?", (tenant,))
+            self._db.execute("INSERT INTO leaving VALUES (?)", (tenant,))
+            self._db.execute("UPDATE documents SET deleting = 1 WHERE collection = ?", (name,))
+            # Under a name that nobody can give, so that its own is free at once.
+            self._rename_collection(name, f"\n{tenant}")
+
+    def emptied(self) -> list[str]:
+        """The tenants of deleted collections that hold no document any more."""
+        rows = self._rows(
+            """SELECT tenant FROM leaving WHERE tenant NOT IN
+               (SELECT c.tenant FROM collections c JOIN documents d ON d.collection = c.name)"""
         )
+        return [row["tenant"] for row in rows]
+
+    def forget_collection(self, tenant: str) -> None:
+        with self._lock, self._transaction():
+            self._db.execute("DELETE FROM collections WHERE tenant = ?", (tenant,))
+            self._db.execute("DELETE FROM leaving WHERE tenant = ?", (tenant,))
 
     def collections(self) -> list[CollectionInfo]:
         """All collections, the oldest first."""
@@ -107,7 +180,7 @@ class Ledger:
             """SELECT c.name, c.description, COUNT(d.id) AS documents, COALESCE(SUM(d.pages), 0) AS pages,
                       COALESCE(SUM(d.chunks), 0) AS chunks
                FROM collections c LEFT JOIN documents d ON d.collection = c.name AND NOT d.deleting
-               GROUP BY c.name ORDER BY c.created_at"""
+               WHERE c.tenant NOT IN (SELECT tenant FROM leaving) GROUP BY c.name ORDER BY c.created_at, c.rowid"""
         )
         return [CollectionInfo.model_validate(dict(row)) for row in rows]
 
@@ -145,9 +218,9 @@ class Ledger:
 
         The same content under the same name changes nothing, unless it had failed.
         """
-        document_id = str(uuid.uuid5(_NAMESPACE, f"{collection}\n{name}"))
         with self._lock, self._transaction():
-            known = self._row("SELECT * FROM documents WHERE id = ?", document_id)
+            known = self._row("SELECT * FROM documents WHERE collection = ? AND name = ?", collection, name)
+            document_id = known["id"] if known else self._free_id(f"{collection}\n{name}")
             if known is None:
                 self._db.execute(
                     """INSERT INTO documents (id, collection, name, sha256, bytes, password, state, added_at)
@@ -202,23 +275,112 @@ class Ledger:
         row = self._row("SELECT elements FROM pages WHERE document = ? AND page = ?", document_id, page)
         return [Element.model_validate(element) for element in json.loads(row["elements"])] if row else []
 
+    def captioned(self, document_id: str, kind: ElementKind) -> list[Captioned]:
+        """The tables, or the figures, of all pages in their order; a caption stands directly before what it is of."""
+        rows = self._rows(
+            """SELECT value, CASE json_extract(before, '$.kind') WHEN 'caption' THEN json_extract(before, '$.text')
+                      ELSE '' END AS caption
+               FROM (SELECT p.page, e.key, e.value, LAG(e.value) OVER (ORDER BY p.page, e.key) AS before
+                     FROM pages p, json_each(p.elements) e WHERE p.document = ?)
+               WHERE json_extract(value, '$.kind') = ? ORDER BY page, key""",
+            document_id,
+            kind,
+        )
+        return [Captioned(element=Element.model_validate_json(row["value"]), caption=row["caption"]) for row in rows]
+
+    def margins(self, document_id: str) -> list[tuple[int, str]]:
+        """`(page, text)` of all headers and footers."""
+        rows = self._rows(
+            """SELECT p.page, json_extract(e.value, '$.text') AS text FROM pages p, json_each(p.elements) e
+               WHERE p.document = ? AND json_extract(e.value, '$.kind') IN ('header', 'footer') ORDER BY p.page""",
+            document_id,
+        )
+        return [(row["page"], row["text"]) for row in rows]
+
+    def stale(self, collection: str, fingerprint: str) -> set[str]:
+        """The documents that were read with other settings than those with this fingerprint."""
+        rows = self._rows(
+            "SELECT id FROM documents WHERE collection = ? AND searchable AND fingerprint IS NOT ?",
+            collection,
+            fingerprint,
+        )
+        return {row["id"] for row in rows}
+
     def uses(self, sha256: str) -> int:
         """How many documents have this content."""
         row = self._row("SELECT COUNT(*) AS n FROM documents WHERE sha256 = ? OR next_sha256 = ?", sha256, sha256)
         return row["n"] if row else 0
+
+    # moving
+
+    def note_move(self, document_id: str, collection: str) -> None:
+        """Note that a document goes to another collection.
+
+        Raises:
+            RagError: There is one of that name already, or it is on its way elsewhere.
+        """
+        target = self.tenant(collection)
+        with self._lock, self._transaction():
+            known = self._known(document_id)
+            if known["collection"] == collection:
+                return
+            if self.move(document_id) is not None:
+                raise RagError(f"{known['name']!r} is being moved already; wait until it has arrived.")
+            if self._taken(known["name"], collection, target):
+                raise RagError(f"There is a document {known['name']!r} in {collection!r} already; delete one first.")
+            source = self.tenant(known["collection"])
+            self._db.execute("INSERT INTO moves VALUES (?,?,?)", (document_id, source, target))
+
+    def moves(self) -> dict[str, str]:
+        """Document id -> name of the collection that it goes to."""
+        rows = self._rows("SELECT m.document, c.name FROM moves m JOIN collections c ON c.tenant = m.target")
+        return {row["document"]: row["name"] for row in rows}
+
+    def move(self, document_id: str) -> Move | None:
+        """The move that a document is on; None where it stays."""
+        row = self._row(
+            """SELECT m.source, m.target, c.tenant = m.target AS flipped FROM moves m
+               JOIN documents d ON d.id = m.document JOIN collections c ON c.name = d.collection
+               WHERE m.document = ?""",
+            document_id,
+        )
+        return Move(source=row["source"], target=row["target"], flipped=row["flipped"]) if row else None
+
+    def flip_move(self, document_id: str) -> bool:
+        """Let a document belong to the collection it goes to; False where that was called off or its name is taken."""
+        with self._lock, self._transaction():
+            row = self._row(
+                """SELECT d.name, d.collection AS source, c.name AS target, c.tenant FROM moves m
+                   JOIN documents d ON d.id = m.document JOIN collections c ON c.tenant = m.target
+                   WHERE m.document = ?""",
+                document_id,
+            )
+            if row is None or self._taken(row["name"], row["target"], row["tenant"], but=document_id):
+                return False
+            self._db.execute("UPDATE documents SET collection = ? WHERE id = ?", (row["target"], document_id))
+            self._touch(row["source"])
+            self._touch(row["target"])
+        return True
+
+    def end_move(self, document_id: str) -> None:
+        self._write("DELETE FROM moves WHERE document = ?", (document_id,))
 
     # work
 
     def unfinished(self, fingerprint: str) -> list[Todo]:
         """What is to be worked on, the oldest first: what is new, cut short, deleted or stale."""
         rows = self._rows(
-            """SELECT id, owner, state = 'refining' AND searchable AND fingerprint IS ? AND NOT deleting AS refines
-               FROM documents WHERE deleting OR state IN ('waiting', 'reading', 'refining')
+            """SELECT id, owner, CASE
+                   WHEN deleting OR state != 'refining' OR NOT searchable OR fingerprint IS NOT ?
+                        OR id IN (SELECT document FROM moves) THEN 'words'
+                   WHEN NOT by_meaning THEN 'meaning' ELSE 'full' END AS work
+               FROM documents WHERE deleting OR id IN (SELECT document FROM moves)
+               OR state IN ('waiting', 'reading', 'refining')
                OR (searchable AND state != 'failed' AND fingerprint IS NOT ?) ORDER BY added_at, name""",
             fingerprint,
             fingerprint,
         )
-        return [Todo(document=row["id"], owner=row["owner"], refines=row["refines"]) for row in rows]
+        return [Todo(document=row["id"], owner=row["owner"], work=row["work"]) for row in rows]
 
     def claim(self, document_id: str, owner: str, expected: str | None) -> bool:
         """Take the work on a document; False where another process was quicker."""
@@ -247,20 +409,44 @@ class Ledger:
             (code, reason, kept, document_id),
         )
 
-    def flip(self, document_id: str, reading: Reading, *, state: str, seconds: float) -> str | None:
-        """Put what was read in the place of what was there, at once. Returns the content that is no longer used."""
+    def flip(
+        self,
+        document_id: str,
+        reading: Reading,
+        *,
+        state: str,
+        seconds: float,
+        by_meaning: bool = True,
+        sha256: str | None = None,
+    ) -> str | None:
+        """Put what was read in the place of what was there, at once.
+
+        Args:
+            by_meaning: Whether all its chunks have their vectors.
+            sha256: The content that was read; the newest when not given.
+
+        Returns:
+            The content that is no longer used.
+
+        Raises:
+            Stopped: Newer content was added meanwhile; nothing is changed.
+        """
         by_page: dict[int, list[dict[str, Any]]] = {}
         for element in reading.elements:
             by_page.setdefault(element.place.page, []).append(element.model_dump(mode="json"))
         kinds = Counter(element.kind for element in reading.elements)
         with self._lock, self._transaction():
             before = self._known(document_id)
+            if sha256 not in (None, before["next_sha256"] or before["sha256"]):
+                raise Stopped("A newer version of the document was added.")
             self._db.execute(
                 """UPDATE documents SET sha256 = COALESCE(next_sha256, sha256), next_sha256 = NULL, state = ?,
-                   searchable = 1, title = ?, pages = ?, chunks = ?, tables = ?, figures = ?, failed_pages = ?,
-                   page_sizes = ?, code = NULL, reason = ?, seconds = ?, fingerprint = ? WHERE id = ?""",
+                   searchable = 1, by_meaning = ?, title = ?, pages = ?, chunks = ?, tables = ?, figures = ?,
+                   failed_pages = ?, page_sizes = ?, ocr = ?, code = NULL, reason = ?, seconds = ?, fingerprint = ?
+                   WHERE id = ?""",
                 (
                     state,
+                    by_meaning,
                     reading.title,
                     reading.pages,
                     reading.chunks,
@@ -268,6 +454,7 @@ class Ledger:
                     kinds["figure"],
                     json.dumps([failure.model_dump() for failure in reading.failed]),
                     json.dumps(reading.page_sizes),
+                    json.dumps({page: ocr.model_dump() for page, ocr in reading.ocr.items()}),
                     reading.reason,
                     seconds,
                     reading.fingerprint,
@@ -286,6 +473,14 @@ class Ledger:
             replaced = before["sha256"] if before["next_sha256"] else None
         return replaced if replaced and not self.uses(replaced) else None
 
+    def has_meaning(self, document_id: str, *, state: str, seconds: float) -> None:
+        """Note that all chunks of a document have their vectors, and its state unless there is new work for it."""
+        self._write(
+            """UPDATE documents SET by_meaning = 1, seconds = seconds + ?,
+               state = CASE state WHEN 'refining' THEN ? ELSE state END WHERE id = ?""",
+            (seconds, state, document_id),
+        )
+
     def mark_deleting(self, document_id: str) -> None:
         """Take a document out of sight; `forget` ends it once its chunks are gone."""
         with self._lock, self._transaction():
@@ -301,6 +496,7 @@ class Ledger:
             row = self._known(document_id)
             self._forget_content(document_id)
             self._db.execute("DELETE FROM documents WHERE id = ?", (document_id,))
+            self._db.execute("DELETE FROM moves WHERE document = ?", (document_id,))
             self._touch(row["collection"])
         return [sha for sha in (row["sha256"], row["next_sha256"]) if sha and not self.uses(sha)]
 
@@ -313,6 +509,32 @@ class Ledger:
     def _forget_content(self, document_id: str) -> None:
         self._db.execute("DELETE FROM pages WHERE document = ?", (document_id,))
         self._db.execute("DELETE FROM terms WHERE document = ?", (document_id,))
+
+    def _free_tenant(self, collection: str) -> str:
+        """A tenant for a new collection: one that was renamed, or is being deleted, may have the name's own."""
+        tenant = _tenant(collection)
+        return _tenant(f"{collection}\n{uuid.uuid4()}") if self._row(_TENANT_TAKEN, tenant) else tenant
+
+    def _free_id(self, named: str) -> str:
+        """An id for a new document: one that was moved away may have the name's own."""
+        document_id = str(uuid.uuid5(_NAMESPACE, named))
+        return str(uuid.uuid4()) if self._row("SELECT 1 FROM documents WHERE id = ?", document_id) else document_id
+
+    def _rename_collection(self, name: str, new_name: str) -> None:
+        self._db.execute("UPDATE collections SET name = ? WHERE name = ?", (new_name, name))
+        self._db.execute("UPDATE documents SET collection = ? WHERE collection = ?", (new_name, name))
+
+    def _taken(self, name: str, collection: str, tenant: str, but: str = "") -> bool:
+        """Whether a collection has a document of that name, or will have."""
+        row = self._row(
+            """SELECT 1 FROM documents d LEFT JOIN moves m ON m.document = d.id
+               WHERE d.name = ? AND d.id != ? AND (d.collection = ? OR m.target = ?)""",
+            name,
+            but,
+            collection,
+            tenant,
+        )
+        return row is not None
 
     def _touch(self, collection: str) -> None:
         self._db.execute("UPDATE collections SET version = version + 1 WHERE name = ?", (collection,))
@@ -387,7 +609,15 @@ def count_stems(stems_by_chunk: Iterable[Iterable[str]]) -> Counter[str]:
 
 def _record(row: sqlite3.Row) -> DocumentRecord:
     values = {name: row[name] for name in _SHOWN}
-    return DocumentRecord.model_validate({**values, "failed_pages": json.loads(row["failed_pages"])})
+    told = {name: json.loads(row[name]) for name in ("failed_pages", "ocr")}
+    return DocumentRecord.model_validate({**values, **told})
+
+
+def _collection_name(given: str) -> str:
+    clean = " ".join(given.split())
+    if not clean or len(clean) > _MOST_NAME:
+        raise RagError(f"A collection needs a name of 1 to {_MOST_NAME} characters.")
+    return clean
 
 
 def _tenant(name: str) -> str:

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from rag_core.parsing.records import FailedPage
-from rag_core.types import Value
+from rag_core.parsing.records import FailedPage, PageOcr
+from rag_core.types import Element, Value
 
 DocumentState = Literal["waiting", "reading", "refining", "ready", "partial", "failed"]
 Stage = Literal["read", "chunk", "embed", "store", "refine"]
@@ -34,18 +34,29 @@ class DocumentRecord(Value):
     sha256: str
     bytes: int
     state: DocumentState
-    searchable: bool = Field(default=False, description="Its chunks are found by a question.")
+    searchable: bool = Field(default=False, description="Its chunks are found by a question: by its words at least.")
+    by_meaning: bool = Field(default=False, description="All its chunks have vectors: they are found by meaning too.")
     title: str = ""
     pages: int = 0
     chunks: int = 0
     tables: int = 0
     figures: int = 0
     failed_pages: tuple[FailedPage, ...] = ()
+    ocr: dict[int, PageOcr] = Field(default_factory=dict, description="The pages that were read by OCR.")
     code: str | None = Field(default=None, description="Why it failed, for programs: 'locked', 'not_pdf', ...")
     reason: str | None = Field(default=None, description="Why it failed, for people: one sentence.")
     seconds: float = 0
     added_at: str = Field(description="ISO 8601, UTC.")
     progress: Progress | None = Field(default=None, description="Only while it is worked on.")
+    stale: bool = Field(default=False, description="It was read with other settings than today's.")
+    moving_to: str | None = Field(default=None, description="The collection that it is on its way to.")
+
+
+class Captioned(Value):
+    """A table or a figure with the caption that belongs to it."""
+
+    element: Element
+    caption: str = ""
 
 
 class CollectionInfo(Value):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
@@ -18,6 +19,7 @@ from pydantic import BaseModel
 from rag_core.errors import EngineError, Stopped
 from rag_core.llm.connections import ModelConnection
 from rag_core.llm.engine import Call, KeylessEngine, Watch
+from rag_core.llm.overrides import Overrides
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.signature import ReplyError, Signature, without_thinking
 from rag_core.types import Usage
@@ -44,8 +46,16 @@ _REPAIR = "Your reply could not be used: {why}. Reply again, in exactly the form
 class ModelEngine:
     """Answers by a model; where the model fails, by the keyless function, and the call says so."""
 
-    def __init__(self, connection: ModelConnection, *, silence_s: float = 60, pause_s: float = 0.5) -> None:
+    def __init__(
+        self,
+        connection: ModelConnection,
+        *,
+        silence_s: float = 60,
+        pause_s: float = 0.5,
+        overrides: Overrides | None = None,
+    ) -> None:
         self.name = connection.model
+        self._overrides = overrides or Overrides()
         self._connection = connection
         self._silence_s = silence_s
         self._pause_s = pause_s
@@ -55,8 +65,17 @@ class ModelEngine:
         self, signature: Signature[In, Out], inputs: In, reading: Reading, watch: Watch, *, stream: bool = False
     ) -> Out:
         """Answer a signature; see `Engine.complete`."""
+        signature = self._overrides.applied(signature)
+        connection = self._overrides.connection(signature.name, self._connection)
         prompt = signature.render(inputs)
-        exchange = _Exchange(self._connection, signature, self._silence_s, self._pause_s, watch if stream else None)
+        exchange = _Exchange(
+            connection,
+            signature,
+            self._silence_s,
+            self._pause_s,
+            watch if stream else None,
+            signature.pictures(inputs),
+        )
         began = time.perf_counter()
         reply, note, outputs = "", "", None
         try:
@@ -68,13 +87,13 @@ class ModelEngine:
                 reply = exchange.repair(prompt, reply, error, watch)
                 outputs = signature.parse(reply)
         except ReplyError as error:
-            note = f"{self.name} gave no usable reply ({error}); answered without it"
+            note = f"{connection.model} gave no usable reply ({error}); answered without it"
         except EngineError as error:
             note = f"{error} Answered without it."
         watch.called(
             Call(
                 signature=signature.name,
-                engine=self.name if outputs is not None else KeylessEngine.name,
+                engine=connection.model if outputs is not None else KeylessEngine.name,
                 prompt=prompt,
                 reply=reply,
                 note="; ".join(part for part in (exchange.note, note) if part),
@@ -99,12 +118,14 @@ class _Exchange:
         silence_s: float,
         pause_s: float,
         live: Watch | None,
+        pictures: Sequence[Path],
     ) -> None:
         self._connection = connection
         self._signature = signature
         self._silence_s = silence_s
         self._pause_s = pause_s
         self._live = live
+        self._pictures = pictures
         # Built before any clock runs: its import takes seconds, once.
         self._llm = _llm(connection, signature, silence_s)
         self.usage = Usage()
@@ -200,9 +221,11 @@ class _Exchange:
             pieces.put(error)
 
     def _stream(self, messages: list[tuple[str, str]]) -> Iterator[Any]:
-        from llama_index.core.base.llms.types import ChatMessage  # a second of imports, only where a model is used
+        # A second of imports, only where a model is used.
+        from llama_index.core.base.llms.types import ChatMessage, ImageBlock
 
         chat: list[ChatMessage] = [ChatMessage(role=role, content=text) for role, text in messages]
+        chat[1].blocks += [ImageBlock(path=picture) for picture in self._pictures]  # the prompt comes after the system
         return iter(self._llm.stream_chat(chat))
 
     def _sentence(self, failure: _Failure) -> str:

@@ -3,5 +3,9 @@
 
 def quoted(text: str) -> str:
     """The text between passage tags; a closing tag of its own cannot get it out of them."""
-    fenced = text.replace("</passage", "<\u200b/passage")
-    return f"<passage>\n{fenced}\n</passage>"
+    return f"<passage>\n{without_tags(text)}\n</passage>"
+
+
+def without_tags(text: str) -> str:
+    """The text with its own closing tags spoilt, for prompts that have the tags around it."""
+    return text.replace("</passage", "<\u200b/passage")

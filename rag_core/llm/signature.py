@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -27,16 +28,21 @@ _THINK = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re
 
 
 class PromptError(RagError):
-    """A prompt asks for a field that its signature does not have."""
+    """A prompt asks for a field that its signature does not have, or has a brace that belongs to none."""
 
     def __init__(self, name: str, wrong: list[str], right: list[str]) -> None:
         listed = ", ".join(f"{{{field}}}" for field in right)
-        super().__init__(f"The prompt of {name!r} has {{{wrong[0]}}}, which it cannot fill; it can fill {listed}.")
+        has = f"{{{wrong[0]}}}, which it cannot fill" if wrong else "a brace of its own, which is to be written twice"
+        super().__init__(f"The prompt of {name!r} has {has}; it can fill {listed}.")
         self.wrong, self.right = wrong, right
 
 
 class ReplyError(ValueError):
     """A model's reply cannot be read as the outputs asked for."""
+
+
+def _no_pictures(_: BaseModel) -> Sequence[Path]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Signature(Generic[In, Out]):
     Args:
         read: Turns a reply without think-blocks into the outputs; by default its last balanced JSON object.
         shown: The part of a reply under way that a reader may see, where it is streamed.
+        pictures: The files of the pictures that go with the prompt, for models that see.
 
     Raises:
         PromptError: A placeholder of the prompt is not a field of the inputs.
@@ -58,12 +65,17 @@ class Signature(Generic[In, Out]):
     keyless: Callable[[In, Reading], Out]
     read: Callable[[str], Out] | None = None
     shown: Callable[[str], str] = str
+    pictures: Callable[[In], Sequence[Path]] = _no_pictures
     temperature: float = 0.0
     max_tokens: int = 1024
 
     def __post_init__(self) -> None:
-        asked = {field for _, field, _, _ in string.Formatter().parse(self.prompt) if field is not None}
         known = set(self.inputs.model_fields)
+        try:
+            parts = list(string.Formatter().parse(self.prompt))
+        except ValueError as error:
+            raise PromptError(self.name, [], sorted(known)) from error
+        asked = {f"{field}:{spec}" if spec else field for _, field, spec, _ in parts if field is not None}
         if wrong := sorted(asked - known):
             raise PromptError(self.name, wrong, sorted(known))
 

@@ -18,7 +18,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rag_core.parsing.tables import Row, as_text, header_rows, read_html, write_html
+from rag_core.parsing.nearby import Nearby
+from rag_core.parsing.tables import TableView, as_text, write_html
+from rag_core.parsing.tables.summary import summary
+from rag_core.parsing.tables.whole import WholeTable, cut, places, whole_tables
 from rag_core.types import Box, Chunk, ChunkKind, Element, Place
 
 NAMESPACE = uuid.UUID("0b6d3f0a-1c7e-5d58-8f5d-6d7f5f3c9a42")
@@ -70,11 +73,12 @@ def chunk(elements: Sequence[Element], *, document: str, name: str, settings: Ch
         if element.kind not in ("table", "figure", "header", "footer") and element.id not in used and element.text
     ]
     found = list(_text_chunks(running, document, name, settings))
+    nearby = Nearby(elements)
+    for table in whole_tables(elements, captions):
+        found += _table_chunks(table, document, name, settings)
     for element in elements:
-        if element.kind == "table":
-            found += _table_chunks(element, captions.get(element.id), document, name, settings)
-        elif element.kind == "figure":
-            found += _figure_chunks(element, captions.get(element.id), document, name)
+        if element.kind == "figure":
+            found += _figure_chunks(element, captions.get(element.id), nearby.of(element), document, name)
     found.sort(key=lambda pair: position[pair[0]])
     return _numbered([made for _, made in found], document)
 
@@ -150,38 +154,33 @@ def _chunked_by_title(elements: Iterable[Element], settings: ChunkSettings) -> l
     )
 
 
-def _table_chunks(
-    table: Element, caption: Element | None, document: str, name: str, settings: ChunkSettings
-) -> Iterator[tuple[str, Chunk]]:
-    for part in _table_parts(read_html(table.html or ""), settings.table_chars) or [()]:
-        made = _own_chunk("table", table, caption, document, name)
-        if part:
-            made = made.model_copy(update={"text": as_text(part), "html": write_html(part)})
+def _table_chunks(table: WholeTable, document: str, name: str, settings: ChunkSettings) -> Iterator[tuple[str, Chunk]]:
+    first, caption = table.pieces[0], table.caption
+    made = _own_chunk("table", first, caption, document, name)
+    titled = " ".join(filter(None, (made.caption, *table.lead)))
+    lead = [line for line in table.lead if line not in first.section]
+    parts = cut(table.rows, settings.table_chars)
+    for number, part in enumerate(parts):
+        on = places(table, part)
+        made = made.model_copy(
+            update={
+                "text": as_text(part),
+                "html": write_html(part, titled),
+                "nearby": summary(TableView.from_rows(part, titled), lead),
+                "places": _joined([*([caption.place] if caption and not number else []), *on]),
+            }
+        )
         if made.text or made.caption:
-            yield table.id, made
+            yield first.id, made
+    if not parts and (made.text or made.caption):
+        yield first.id, made
 
 
-def _table_parts(rows: Sequence[Row], limit: int) -> list[list[Row]]:
-    """Cut a table between rows so that each part, with the header, is at most `limit` characters, or one row."""
-    if len(as_text(rows)) <= limit or len(rows) < 3:
-        return [list(rows)] if rows else []
-    header = list(rows[: header_rows(rows)])
-    parts: list[list[Row]] = []
-    length = limit
-    for row in rows[len(header) :]:
-        more = len(as_text([row])) + 1
-        # A row that others reach into by a rowspan goes on in its part only as text: the grid is then ragged there.
-        if length + more > limit:
-            parts.append([*header])
-            length = len(as_text(header))
-        parts[-1].append(row)
-        length += more
-    return parts
-
-
-def _figure_chunks(figure: Element, caption: Element | None, document: str, name: str) -> Iterator[tuple[str, Chunk]]:
-    made = _own_chunk("figure", figure, caption, document, name)
-    if made.text or made.caption:
+def _figure_chunks(
+    figure: Element, caption: Element | None, nearby: str, document: str, name: str
+) -> Iterator[tuple[str, Chunk]]:
+    made = _own_chunk("figure", figure, caption, document, name).model_copy(update={"nearby": nearby})
+    if made.text or made.caption or made.nearby:
         yield figure.id, made
 
 
@@ -206,6 +205,7 @@ def _numbered(chunks: Sequence[Chunk], document: str) -> list[Chunk]:
     numbered = []
     for order, made in enumerate(chunks):
         content = f"{document}|{made.kind}|{made.caption}|{made.text}|{made.image or ''}"
+        content += f"|{made.nearby}" if made.nearby else ""
         numbered.append(
             made.model_copy(update={"id": str(uuid.uuid5(NAMESPACE, f"{content}|{seen[content]}")), "order": order})
         )
@@ -228,10 +228,14 @@ def _common(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def _places(elements: Iterable[Element]) -> tuple[Place, ...]:
+    return _joined(element.place for element in elements)
+
+
+def _joined(places: Iterable[Place]) -> tuple[Place, ...]:
     """All boxes, a place a page, in page order."""
     boxes: dict[int, dict[Box, None]] = {}
-    for element in elements:
-        boxes.setdefault(element.place.page, {}).update(dict.fromkeys(element.place.boxes))
+    for place in places:
+        boxes.setdefault(place.page, {}).update(dict.fromkeys(place.boxes))
     return tuple(Place(page=page, boxes=tuple(boxes[page])) for page in sorted(boxes))
 
 

@@ -17,6 +17,7 @@ from rag_core.parsing.vendor import MupdfError, pymupdf
 
 MERGE_GAP = 6
 PANEL_GAP = 40
+STACK_GAP = 20
 MIN_SIDE = 28
 MIN_SHARE = 0.004
 MIN_DRAWING_SIDE = 24
@@ -25,6 +26,7 @@ MIN_PATHS = 4
 BACKGROUND_SHARE = 0.9
 MERGED_SHARE = 0.4
 PROSE_SHARE = 0.3
+HEADING_GAP = 20
 CROP_DPI = 150
 CROP_PIXELS = 2_000
 REPEAT_PAGES = 500
@@ -49,6 +51,7 @@ def find_figures(
     pictures: Sequence[Rect],
     tables: Sequence[Rect],
     prose: Sequence[Rect],
+    lines: Sequence[Rect],
     repeated: frozenset[int],
     drawings: bool,
 ) -> list[Rect]:
@@ -58,13 +61,18 @@ def find_figures(
         pictures: What the layout model calls a picture.
         tables: Nothing that lies in one of these is a figure.
         prose: Running text and captions: a drawing behind much of it is a shaded box, a picture is background there.
+        lines: All lines of text.
         repeated: Pictures that count only where they are large.
         drawings: Whether to look at drawings; clustering many thousand paths takes minutes.
     """
-    found = _merged([*pictures, *_images(page, repeated), *(_drawings(page, prose) if drawings else ())], page.rect)
+    images = _images(page, repeated)
+    apart = _distinct([rect for rect in images if _is_headed(rect, images, lines)])
+    seen = [rect for rect in (*pictures, *images) if rect not in apart and not _holds(rect, apart)]
+    found = [*_merged([*seen, *(_drawings(page, prose) if drawings else ())], page.rect), *apart]
     kept = [
         rect
-        for rect in (_beside_prose(rect, prose) for rect in found)
+        for whole in found
+        for rect in _beside_prose(whole, prose)
         if min(rect.width, rect.height) >= MIN_SIDE
         and MIN_SHARE <= _share(rect, page.rect) <= BACKGROUND_SHARE
         and not any(_share(rect & table, rect) > 0.6 for table in tables)
@@ -73,17 +81,17 @@ def find_figures(
 
 
 def join_panels(figures: Sequence[Rect], captions: Sequence[Rect]) -> list[Rect]:
-    """Join figures that stand side by side over or under one caption: they are its panels."""
+    """Join figures that stand over or under one caption, in a row or a grid: they are its panels."""
     joined = list(figures)
     for caption in captions:
         panels = [
             rect
             for rect in joined
-            if min(rect.x1, caption.x1) - max(rect.x0, caption.x0) > 0.5 * rect.width
-            and -1 <= max(caption.y0 - rect.y1, rect.y0 - caption.y1) <= PANEL_GAP
+            if _across(rect, caption) > 0.5 * rect.width and -1 <= _down(rect, caption) <= PANEL_GAP
         ]
         above = [rect for rect in panels if rect.y1 <= caption.y0 + 1]
-        panels = above or panels
+        others = [other for other in captions if other is not caption]
+        panels = _with_neighbours(above, joined, others) or panels
         if len(panels) > 1:
             whole = pymupdf.Rect(panels[0])
             for rect in panels:
@@ -91,6 +99,72 @@ def join_panels(figures: Sequence[Rect], captions: Sequence[Rect]) -> list[Rect]
                 joined.remove(rect)
             joined.append(whole)
     return sorted(joined, key=lambda rect: (rect.y0, rect.x0))
+
+
+def find_frames(page: pymupdf.Page, captions: Sequence[Rect], prose: Sequence[Rect]) -> list[Rect]:
+    """Give the boxes drawn around text (a dialogue, code) over the caption of a figure: their text is the figure.
+
+    Args:
+        captions: Those of figures alone.
+        prose: Running text. A box that it crosses is a background.
+    """
+    drawn = [rect & page.rect for rect in page.cluster_drawings()]
+    boxes = [
+        rect
+        for rect in drawn
+        if min(rect.width, rect.height) >= MIN_DRAWING_SIDE
+        and _share(rect, page.rect) <= MERGED_SHARE
+        and sum(_share(text & rect, rect) for text in prose) > PROSE_SHARE
+        and not any(0.1 < _share(text & rect, text) < 0.9 for text in prose)
+    ]
+    frames = []
+    for caption in captions:
+        over = [
+            rect
+            for rect in boxes
+            if -1 <= caption.y0 - rect.y1 <= PANEL_GAP and _across(rect, caption) > 0.5 * min(rect.width, caption.width)
+        ]
+        whole = pymupdf.Rect()
+        for rect in _with_neighbours(over, boxes, [other for other in captions if other is not caption]):
+            whole |= rect
+        if over:
+            frames.append(whole)
+    return frames
+
+
+def _with_neighbours(panels: Sequence[Rect], figures: Sequence[Rect], captions: Sequence[Rect]) -> list[Rect]:
+    """Add the figures that stand directly above or beside the panels, none with a caption of its own."""
+    grid = list(panels)
+    while True:
+        more = [
+            rect
+            for rect in figures
+            if rect not in grid
+            and any(_is_over(rect, panel) or _is_beside(rect, panel) for panel in grid)
+            and not any(_across(rect, caption) > 0 and _down(rect, caption) <= PANEL_GAP for caption in captions)
+        ]
+        if not more:
+            return grid
+        grid += more
+
+
+def _is_over(rect: Rect, panel: Rect) -> bool:
+    return -1 <= panel.y0 - rect.y1 < STACK_GAP and _across(rect, panel) > 0.5 * rect.width
+
+
+def _is_beside(rect: Rect, panel: Rect) -> bool:
+    shared = min(rect.y1, panel.y1) - max(rect.y0, panel.y0)
+    return shared > 0.7 * max(rect.height, panel.height) and -1 <= -_across(rect, panel) < PANEL_GAP
+
+
+def _across(one: Rect, other: Rect) -> float:
+    """The width that two have in common; below 0, how far they are apart."""
+    return min(one.x1, other.x1) - max(one.x0, other.x0)
+
+
+def _down(one: Rect, other: Rect) -> float:
+    """How far one is above or below the other."""
+    return max(other.y0 - one.y1, one.y0 - other.y1)
 
 
 def save_crop(page: pymupdf.Page, rect: Rect, folder: Path) -> str | None:
@@ -137,18 +211,46 @@ def _is_drawing(rect: Rect, paths: Sequence[dict[str, Any]], page: Rect, prose: 
     return curves or (len(inside) >= MIN_PATHS and solid >= 1)
 
 
-def _beside_prose(rect: Rect, prose: Sequence[Rect]) -> Rect:
-    """Cut off what lies under running text: it is background there, or clipped away on the page."""
+def _beside_prose(rect: Rect, prose: Sequence[Rect]) -> list[Rect]:
+    """Cut off what lies under running text: it is background there, or clipped away on the page.
+
+    Text across the whole width stands between two figures; from other text the largest side is left.
+    """
     for text in prose:
         if _share(text & rect, text) > 0.1:
-            sides = (
-                pymupdf.Rect(rect.x0, rect.y0, text.x0, rect.y1),
-                pymupdf.Rect(text.x1, rect.y0, rect.x1, rect.y1),
-                pymupdf.Rect(rect.x0, rect.y0, rect.x1, text.y0),
-                pymupdf.Rect(rect.x0, text.y1, rect.x1, rect.y1),
-            )
-            rect = max(sides, key=lambda side: 0 if side.is_empty else side.width * side.height)
-    return rect
+            left = pymupdf.Rect(rect.x0, rect.y0, text.x0, rect.y1)
+            right = pymupdf.Rect(text.x1, rect.y0, rect.x1, rect.y1)
+            above = pymupdf.Rect(rect.x0, rect.y0, rect.x1, text.y0)
+            below = pymupdf.Rect(rect.x0, text.y1, rect.x1, rect.y1)
+            if (text & rect).width > 0.9 * rect.width:
+                return [part for side in (above, below) if not side.is_empty for part in _beside_prose(side, prose)]
+            rect = max((left, right, above, below), key=lambda side: 0 if side.is_empty else side.width * side.height)
+    return [rect]
+
+
+def _is_headed(rect: Rect, images: Sequence[Rect], lines: Sequence[Rect]) -> bool:
+    """Whether a picture that touches others has a heading of its own, and so is no tile of one picture."""
+    beside = any(_near(rect, other) and _share(rect & other, rect) < 0.1 for other in images)
+    if not beside or min(rect.width, rect.height) < MIN_SIDE:
+        return False
+    return any(
+        line.x0 >= rect.x0 and line.x1 <= rect.x1 and -1 <= rect.y0 - line.y1 < HEADING_GAP and line.width > line.height
+        for line in lines
+    )
+
+
+def _distinct(rects: Sequence[Rect]) -> list[Rect]:
+    """Leave out what lies in a rectangle before it."""
+    kept: list[Rect] = []
+    for rect in rects:
+        if not any(_share(rect & other, rect) > 0.9 for other in kept):
+            kept.append(rect)
+    return kept
+
+
+def _holds(rect: Rect, apart: Sequence[Rect]) -> bool:
+    """Whether a box holds the better part of several pictures that are to stay apart."""
+    return sum(_share(rect & other, other) > 0.3 for other in apart) > 1
 
 
 def _merged(rects: Sequence[Rect], page: Rect) -> list[Rect]:
@@ -172,9 +274,7 @@ def _merged(rects: Sequence[Rect], page: Rect) -> list[Rect]:
 
 
 def _near(one: Rect, other: Rect) -> bool:
-    across = max(one.x0, other.x0) - min(one.x1, other.x1)
-    down = max(one.y0, other.y0) - min(one.y1, other.y1)
-    return max(across, down) < MERGE_GAP
+    return max(-_across(one, other), _down(one, other)) < MERGE_GAP
 
 
 def _share(part: Rect, whole: Rect) -> float:

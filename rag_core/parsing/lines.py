@@ -13,6 +13,7 @@ from functools import lru_cache
 from statistics import median
 from typing import Any
 
+from rag_core.parsing.boxes import around
 from rag_core.parsing.records import Block
 from rag_core.types import Box
 
@@ -251,14 +252,3 @@ def _beside(before: Sequence[Line], after: Sequence[Line]) -> bool:
     top = max(min(line.y0 for line in before), min(line.y0 for line in after))
     bottom = min(max(line.y1 for line in before), max(line.y1 for line in after))
     return bottom - top > 3 * median(line.y1 - line.y0 for line in before)
-
-
-def around(boxes: Iterable[Box]) -> Box:
-    """The smallest box that holds all; there must be one."""
-    found = list(boxes)
-    return Box(
-        x0=min(box.x0 for box in found),
-        y0=min(box.y0 for box in found),
-        x1=max(box.x1 for box in found),
-        y1=max(box.y1 for box in found),
-    )

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import base64
 import logging
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 from rag_core.errors import PdfParseError
+from rag_core.parsing.formats.kinds import is_pdf, is_view, view_of
+from rag_core.parsing.kept import KeptPages
 from rag_core.parsing.pool import Lost, Message, Pool
 from rag_core.parsing.reading import Reading
 from rag_core.parsing.records import FileFacts, Level, Parsed
 from rag_core.settings import Settings
 
 LOG = logging.getLogger(__name__)
+SPAN: dict[Level, int] = {"quick": 16, "full": 2}
+"""Pages in a request: about a second of work at either level, so that nobody waits longer than that for a turn."""
 
 
 def _never() -> bool:
@@ -26,14 +33,14 @@ def _quiet(done: int, pages: int) -> None:
 
 
 class Parser:
-    """Reads PDFs. Safe to use from several threads; `workers` documents are read at a time.
+    """Reads PDFs, several pages at a time. Safe to use from several threads, which take turns.
 
     Page views and facts have a process of their own, so they do not wait behind a long document.
     """
 
-    def __init__(self, settings: Settings, workers: int = 1) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._readers = Pool(workers, nice=5)
+        self._readers = Pool(settings.parse_workers, nice=5)
         self._viewer = Pool(1, nice=0)
 
     def inspect(self, path: Path, password: str | None = None) -> FileFacts:
@@ -41,9 +48,9 @@ class Parser:
 
         Raises:
             PdfParseError: It cannot be indexed. `code` is not_pdf, empty, locked, wrong_password, no_pages,
-                too_large, too_many_pages or unreadable.
+                too_large, too_many_pages, protected, unsupported, unwritable or unreadable.
         """
-        return FileFacts.model_validate(self._view(path, password, do="inspect")["facts"])
+        return FileFacts.model_validate(self._view(self._shown(path), password, do="inspect", level="quick")["facts"])
 
     def render(self, path: Path, page: int, *, dpi: int = 110, password: str | None = None) -> bytes:
         """Draw a page, counted from 1, as PNG; a page too large for `dpi` is drawn smaller.
@@ -51,7 +58,7 @@ class Parser:
         Raises:
             PdfParseError: As `inspect`; no_such_page where the file has no such page.
         """
-        return base64.b64decode(self._view(path, password, do="render", page=page, dpi=dpi)["png"])
+        return base64.b64decode(self._view(self._shown(path), password, do="render", page=page, dpi=dpi)["png"])
 
     def parse(
         self,
@@ -60,6 +67,7 @@ class Parser:
         level: Level,
         figures: Path,
         password: str | None = None,
+        kept: KeptPages | None = None,
         on_page: Callable[[int, int], None] = _quiet,
         stopped: Callable[[], bool] = _never,
     ) -> Parsed:
@@ -68,38 +76,107 @@ class Parser:
         Args:
             level: 'quick' gives text by fonts; 'full' gives layout, tables, figures and scanned text too.
             figures: Folder for the crops of figures, which are named by their content.
-            on_page: Told the pages done and the pages there are, after each page.
+            kept: Pages read in full before: they are taken from there at either level. 'full' adds those that it reads.
+            on_page: Told the pages done and the pages there are, after each page; one call at a time.
             stopped: Asked ten times a second; true ends the work.
 
         Raises:
             PdfParseError: As `inspect`.
             Stopped: `stopped` said so.
         """
-        self._check_size(path)
-        request = self._request(path, password, do="parse", level=level, figures=str(figures.absolute()))
-        reading = Reading()
-        while not reading.complete:
-            where = {"first": reading.done, "text_only": reading.done if reading.lost else None}
-            try:
-                with self._readers.worker() as worker:
-                    for message in worker.ask({**request, **where}, self._settings.page_seconds, stopped):
-                        reading.take(message)
-                        if message.get("trace"):
-                            LOG.warning("%s, page %d:\n%s", path.name, reading.done, message["trace"])
-                        on_page(reading.done, reading.page_count)
-            except Lost as lost:
-                if reading.facts is None:
-                    raise PdfParseError(path, f"It cannot be opened: it {lost}. Save it again as a PDF.") from lost
-                reading.lose(str(lost), again=level == "full")
+        path = self._shown(path, stopped)
+        opened = self._opened(path, password, level, stopped)
+        reading = Reading(
+            facts=FileFacts.model_validate(opened["facts"]),
+            span=SPAN[level],
+            again=level == "full",
+            seconds=self._settings.document_seconds,
+            kept=kept,
+        )
+        known = kept.digests if kept and (level == "full" or kept.digests) else None
+        request = self._request(
+            path,
+            password,
+            do="read",
+            level=level,
+            figures=str(figures.absolute()),
+            repeated=opened["repeated"],
+            known=known,
+        )
+        telling, failed = threading.Lock(), threading.Event()
+
+        def told(message: Message) -> None:
+            if message.get("trace"):
+                LOG.warning("%s, page %d:\n%s", path.name, message["number"], message["trace"])
+            with telling:
+                on_page(reading.done, reading.facts.pages)
+
+        def read() -> None:
+            self._read(reading, request, told, lambda: failed.is_set() or stopped())
+
+        with ThreadPoolExecutor(self._readers.size, thread_name_prefix="parse") as pool:
+            threads = [pool.submit(read) for _ in range(self._readers.size)]
+            ended, _ = wait(threads, return_when=FIRST_EXCEPTION)
+            failed.set()  # the others give up, if one has
+        for thread in sorted(threads, key=lambda thread: thread not in ended):
+            thread.result()
         return reading.parsed()
+
+    def warm(self) -> None:
+        """Have readers ready before there is something to read: they take two seconds to start."""
+        self._readers.warm(2)
 
     def close(self) -> None:
         """End all workers."""
         self._readers.end()
         self._viewer.end()
 
-    def _view(self, path: Path, password: str | None, **wanted: Any) -> Message:
+    def _shown(self, path: Path, stopped: Callable[[], bool] = _never) -> Path:
+        """The PDF to read for a file: itself or, where it is none, the one that is typeset of it at first need."""
         self._check_size(path)
+        if is_view(path) or is_pdf(path):
+            return path
+        view = view_of(path)
+        if view.exists() and view.stat().st_mtime_ns >= path.stat().st_mtime_ns:
+            return view
+        request = self._request(path, None, do="typeset", view=str(view.absolute()))
+        try:
+            with self._readers.worker(urgent=True) as worker:
+                for _ in worker.ask(request, self._settings.page_seconds, stopped):
+                    pass
+        except Lost as lost:
+            raise PdfParseError(path, f"It cannot be opened: it {lost}. Save it as a PDF.") from lost
+        return view
+
+    def _opened(self, path: Path, password: str | None, level: Level, stopped: Callable[[], bool]) -> Message:
+        """Give the facts of the file, and the pictures that come again in it."""
+        request = self._request(path, password, do="inspect", level=level)
+        try:
+            with self._readers.worker(urgent=level == "quick") as worker:
+                (answer,) = worker.ask(request, self._settings.page_seconds, stopped)
+        except Lost as lost:
+            raise PdfParseError(path, f"It cannot be opened: it {lost}. Save it again as a PDF.") from lost
+        return answer
+
+    def _read(
+        self, reading: Reading, request: Message, told: Callable[[Message], None], stopped: Callable[[], bool]
+    ) -> None:
+        """Bring pages to a document until there are none left to begin; several threads do so at once."""
+        while span := reading.next_span():
+            asked = {**request, "pages": span.pages, "text_only": span.lost is not None}
+            try:
+                with self._readers.worker(urgent=request["level"] == "quick") as worker:
+                    began = time.monotonic()
+                    try:
+                        for message in worker.ask(asked, self._settings.page_seconds, stopped):
+                            reading.take(span, message)
+                            told(message)
+                    finally:
+                        reading.spend(time.monotonic() - began)
+            except Lost as lost:
+                reading.lose(span, str(lost))
+
+    def _view(self, path: Path, password: str | None, **wanted: Any) -> Message:
         request = self._request(path, password, **wanted)
         try:
             with self._viewer.worker() as worker:
@@ -110,7 +187,8 @@ class Parser:
 
     def _request(self, path: Path, password: str | None, **wanted: Any) -> Message:
         limits = {"page_seconds": self._settings.page_seconds, "max_pages": self._settings.max_pages}
-        return {"path": str(path.absolute()), "password": password, **limits, **wanted}
+        ocr = {"engine": self._settings.ocr_engine, "languages": self._settings.ocr_languages}
+        return {"path": str(path.absolute()), "password": password, "ocr": ocr, **limits, **wanted}
 
     def _check_size(self, path: Path) -> None:
         try:

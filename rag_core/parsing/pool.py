@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import json
 import os
 import queue
@@ -18,14 +20,15 @@ from rag_core.errors import PdfParseError, Stopped
 from rag_core.settings import ROOT
 
 START_SECONDS = 60.0
-RECYCLE_AFTER = 50
+RECYCLE_AFTER = 1_000
+"""Requests: a worker then ends, and whatever its libraries have not given back with it."""
 POLL_SECONDS = 0.1
 
 Message = dict[str, Any]
 
 
 class Lost(Exception):
-    """A worker took too long or died; the text says which, in plain words."""
+    """A worker is of no more use: it took too long, ran out of memory or died; the text says which, in plain words."""
 
 
 class Worker:
@@ -53,7 +56,7 @@ class Worker:
         """Send a request and give each answer as it comes; `seconds` is the clock of each.
 
         Raises:
-            Lost: It took too long, or the process died.
+            Lost: It took too long, it ran out of memory, or the process died.
             PdfParseError: The worker refuses the file.
             Stopped: `stopped` said so.
         """
@@ -68,6 +71,8 @@ class Worker:
             raise Lost("crashed the reader") from error
         refused: Message | None = None
         while "done" not in (message := self._receive(seconds, stopped)):
+            if "lost" in message:
+                raise Lost(message["lost"])
             if "refused" in message:
                 refused = message
             else:
@@ -106,23 +111,31 @@ class Worker:
 
 
 class Pool:
-    """Warm workers, at most `size` at a time; one that failed or is old is replaced."""
+    """Warm workers, at most `size` at a time; one that failed or is old is replaced.
+
+    They are lent in the order asked, so that who asks again for each few pages takes turns with others who do.
+    """
 
     def __init__(self, size: int, nice: int) -> None:
-        self._free = threading.BoundedSemaphore(size)
-        self._lock = threading.Lock()
+        self.size = size
+        self._nice = nice
+        self._turn = threading.Condition()
+        self._tickets = itertools.count()
+        self._waiting: list[tuple[bool, int]] = []
         self._idle: list[Worker] = []
         self._busy: set[Worker] = set()
-        self._nice = nice
+        self._lent = 0
         self._ended = False
 
     @contextmanager
-    def worker(self) -> Iterator[Worker]:
-        """Borrow a worker; an exception inside ends it, but for a file that it refuses."""
-        with self._free:
-            with self._lock:
-                if self._ended:
-                    raise Stopped("The reader is closed.")
+    def worker(self, *, urgent: bool = False) -> Iterator[Worker]:
+        """Borrow a worker; an exception inside ends it, but for a file that it refuses.
+
+        Args:
+            urgent: Before all who wait and are not.
+        """
+        with self._lending(urgent):
+            with self._turn:
                 self._idle = [idle for idle in self._idle if idle.alive]  # the kernel may have ended one
                 worker = self._idle.pop() if self._idle else Worker(self._nice)
                 self._busy.add(worker)
@@ -135,7 +148,7 @@ class Pool:
                 raise
             finally:
                 keep = keep and worker.requests < RECYCLE_AFTER
-                with self._lock:
+                with self._turn:
                     self._busy.discard(worker)
                     keep = keep and not self._ended
                     if keep:
@@ -143,10 +156,35 @@ class Pool:
                 if not keep:
                     worker.end()
 
+    def warm(self, count: int) -> None:
+        """Start that many workers, as far as there are not as many, so that the first to ask need not wait for them."""
+        with self._turn:
+            missing = min(count, self.size) - len(self._idle) - len(self._busy)
+            self._idle += [Worker(self._nice) for _ in range(missing) if not self._ended]
+
     def end(self) -> None:
         """End all workers, also those at work; none starts again."""
-        with self._lock:
+        with self._turn:
             self._ended = True
             workers, self._idle = [*self._idle, *self._busy], []
+            self._turn.notify_all()
         for worker in workers:
             worker.end()
+
+    @contextmanager
+    def _lending(self, urgent: bool) -> Iterator[None]:
+        ticket = (not urgent, next(self._tickets))
+        with self._turn:
+            heapq.heappush(self._waiting, ticket)
+            self._turn.wait_for(lambda: self._ended or (self._lent < self.size and self._waiting[0] == ticket))
+            if self._ended:
+                raise Stopped("The reader is closed.")
+            heapq.heappop(self._waiting)
+            self._lent += 1
+            self._turn.notify_all()
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._lent -= 1
+                self._turn.notify_all()

@@ -1,73 +1,132 @@
-"""What is read of a document while pages come, fail, or cost their worker."""
+"""What is read of a document while several workers bring its pages, fail at some, or die of one."""
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_core.parsing.kept import KeptPages
 from rag_core.parsing.records import FailedPage, FileFacts, PageBlocks, Parsed
 from rag_core.parsing.structure import assemble
 
 LOST_IN_A_ROW = 5
+MAX_CHARS = 50_000_000
+"""More text than any book has; what a document holds beyond it is not kept, since all of it is in memory at once."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Pages for one worker to read, counted from 1. `lost` says why a page, now alone, cost its worker before."""
+
+    pages: tuple[int, ...]
+    lost: str | None = None
 
 
 @dataclass
 class Reading:
-    """What is read of one document so far.
+    """What is read of one document so far, and what is left to read. Safe to use from many threads.
 
-    `lost` says why the page after `done` cost its worker, while it is tried once more for its text alone.
+    Args:
+        span: How many pages a worker is given at a time.
+        again: Whether a page that cost its worker is tried once more, alone and for its text.
+        seconds: Time that workers may spend on the document, together.
     """
 
-    facts: FileFacts | None = None
-    pages: list[PageBlocks] = field(default_factory=list)
-    failed: list[FailedPage] = field(default_factory=list)
-    done: int = 0
-    lost: str | None = None
-    lost_in_a_row: int = 0
+    facts: FileFacts
+    span: int
+    again: bool
+    seconds: float
+    kept: KeptPages | None = None
+    pages: dict[int, PageBlocks] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+    _settled: set[int] = field(default_factory=set)
+    _left: deque[Span] = field(default_factory=deque)
+    _lost_in_a_row: int = 0
+    _spent: float = 0
+    _chars: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        numbers = range(1, self.facts.pages + 1)
+        self._left.extend(
+            Span(tuple(numbers[start : start + self.span])) for start in range(0, len(numbers), self.span)
+        )
 
     @property
-    def page_count(self) -> int:
-        return self.facts.pages if self.facts else 0
+    def done(self) -> int:
+        return len(self._settled)
 
-    @property
-    def complete(self) -> bool:
-        return self.facts is not None and self.done == self.facts.pages
+    def next_span(self) -> Span | None:
+        """Give the next pages to read; None when nothing is left to begin."""
+        with self._lock:
+            if self._spent > self.seconds:
+                self._give_up(f"was not tried, since the document took longer than {self.seconds:g} s")
+            return self._left.popleft() if self._left else None
 
-    def take(self, message: dict[str, Any]) -> None:
-        """Keep a worker's message: the facts of the file, or a page."""
-        if "facts" in message:
-            self.facts = FileFacts.model_validate(message["facts"])
-            return
-        reason = self.lost or message.get("reason")
-        if "page" in message:
-            self.pages.append(PageBlocks.model_validate(message["page"]))
-            reason = reason and f"{reason}; only its text was read"
-        self._next(reason)
-        self.lost_in_a_row = self.lost_in_a_row if self.lost else 0
-        self.lost = None
+    def spend(self, seconds: float) -> None:
+        """Count the time that a worker had the document."""
+        with self._lock:
+            self._spent += seconds
 
-    def lose(self, reason: str, *, again: bool) -> None:
-        """The next page cost its worker: try it once more where `again` says so, else name it."""
-        self.lost_in_a_row += 1
-        if again and self.lost is None:
-            self.lost = reason
-            return
-        self._next(self.lost or reason)
-        self.lost = None
-        while self.lost_in_a_row >= LOST_IN_A_ROW and not self.complete:
-            self._next("was not tried, since several before it could not be read")
+    def take(self, span: Span, message: dict[str, Any]) -> None:
+        """Keep what a worker says of one page of its span."""
+        page = self._page(message)
+        number, reason = message["number"], message.get("reason")
+        if span.lost:
+            reason = f"{span.lost}; only its text was read" if page else span.lost
+        with self._lock:
+            self._lost_in_a_row = self._lost_in_a_row if span.lost else 0
+            self._chars += sum(len(block.text) for block in page.blocks) if page else 0
+            if self._chars > MAX_CHARS:
+                page, reason = None, f"was not kept: the pages before it hold {MAX_CHARS:,} characters"
+            if page:
+                self.pages[number] = page
+            self._settle(number, reason)
+
+    def lose(self, span: Span, reason: str) -> None:
+        """Note that a worker was lost: to the first page of its span that it has said nothing of."""
+        with self._lock:
+            self._lost_in_a_row += 1
+            unread = [number for number in span.pages if number not in self._settled]
+            if not unread:
+                return
+            number, rest = unread[0], tuple(unread[1:])
+            if rest:
+                self._left.appendleft(Span(rest))
+            if self.again and not span.lost:
+                self._left.appendleft(Span((number,), lost=reason))
+                return
+            self._settle(number, span.lost or reason)
+            if self._lost_in_a_row >= LOST_IN_A_ROW:
+                self._give_up("was not tried, since several before it could not be read")
 
     def parsed(self) -> Parsed:
-        assert self.facts
         return Parsed(
             pages=self.facts.pages,
             title=self.facts.title,
             page_sizes=self.facts.page_sizes,
-            elements=assemble(self.pages),
-            failed=tuple(self.failed),
+            elements=assemble([self.pages[number] for number in sorted(self.pages)]),
+            failed=tuple(FailedPage(page=number, reason=self.failed[number]) for number in sorted(self.failed)),
+            ocr={number: page.ocr for number, page in sorted(self.pages.items()) if page.ocr},
         )
 
-    def _next(self, reason: str | None) -> None:
-        self.done += 1
+    def _page(self, message: dict[str, Any]) -> PageBlocks | None:
+        if self.kept and "same" in message:
+            return self.kept.get(message["same"], message["number"])
+        page = PageBlocks.model_validate(message["page"]) if "page" in message else None
+        if self.kept and page and message.get("digest") and not message.get("reason"):
+            self.kept.add(message["digest"], page)
+        return page
+
+    def _settle(self, number: int, reason: str | None) -> None:
+        self._settled.add(number)
         if reason:
-            self.failed.append(FailedPage(page=self.done, reason=reason))
+            self.failed[number] = reason
+
+    def _give_up(self, reason: str) -> None:
+        while self._left:
+            span = self._left.popleft()
+            for number in span.pages:
+                self._settle(number, span.lost or reason)

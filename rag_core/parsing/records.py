@@ -6,10 +6,26 @@ from typing import Literal
 
 from pydantic import Field
 
+from rag_core.settings import OcrEngine
 from rag_core.types import Box, Element, ElementKind, Value
 
 Level = Literal["quick", "full"]
-Source = Literal["fonts", "layout", "scan"]
+Source = Literal["fonts", "layout", "scan", "file"]
+OcrReason = Literal["scan", "characters"]
+
+
+class OcrSettings(Value):
+    """What reads scanned pages and pictures."""
+
+    engine: OcrEngine = "tesseract"
+    languages: str = Field(default="eng", description="Tesseract's names, joined by +: eng+deu.")
+
+
+class PageOcr(Value):
+    """That a page was read by OCR, and how well."""
+
+    confidence: float = Field(ge=0, le=1, description="Mean over its characters, as the engine says.")
+    reason: OcrReason = Field(description="It has no text of its own, or its font gives wrong characters.")
 
 
 class FileFacts(Value):
@@ -37,6 +53,7 @@ class Parsed(Value):
         description="In reading order. A caption that belongs to a table or figure stands directly before it."
     )
     failed: tuple[FailedPage, ...]
+    ocr: dict[int, PageOcr] = Field(default_factory=dict, description="The pages that were read by OCR.")
 
 
 class Block(Value):
@@ -56,5 +73,6 @@ class PageBlocks(Value):
 
     page: int = Field(ge=1)
     height: float
-    source: Source = Field(description="What the kinds and sizes come from; only 'layout' tells headings.")
+    source: Source = Field(description="What the kinds and sizes come from; only 'layout' and 'file' tell headings.")
+    ocr: PageOcr | None = None
     blocks: tuple[Block, ...]

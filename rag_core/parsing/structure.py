@@ -69,10 +69,15 @@ def _with_running_heads(pages: Sequence[PageBlocks]) -> list[PageBlocks]:
     seen: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for page in pages:
         for key in {_edge_key(block, page) for block in page.blocks}:
-            if key:
+            if key and page.source != "file":
                 seen[key].append(page.page)
     running = {key for key, on in seen.items() if _recurs(on, len(pages))}
-    return [_replaced(page, (_as_running_head(block, page, running) for block in page.blocks)) for page in pages]
+    return [
+        page
+        if page.source == "file"  # which says itself what its running heads are
+        else _replaced(page, (_as_running_head(block, page, running) for block in page.blocks))
+        for page in pages
+    ]
 
 
 def _as_running_head(block: Block, page: PageBlocks, running: set[tuple[str, str]]) -> Block:
@@ -109,7 +114,7 @@ def _with_headings(pages: Sequence[PageBlocks]) -> list[PageBlocks]:
     body = _body_size(pages)
     return [
         page
-        if page.source == "layout"
+        if page.source in ("layout", "file")
         else _replaced(page, (_as_heading(block, body * LARGER[page.source]) for block in page.blocks))
         for page in pages
     ]

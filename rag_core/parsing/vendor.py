@@ -31,9 +31,10 @@ class _OneThreadSession(onnxruntime.InferenceSession):
 onnxruntime.InferenceSession = _OneThreadSession
 
 import pymupdf  # noqa: E402 (after the session class is in place)
+from pymupdf import mupdf  # noqa: E402
 from pymupdf.mupdf import FzErrorBase as MupdfError  # noqa: E402
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 pymupdf.TOOLS.mupdf_display_warnings(False)
 
-__all__ = ["MupdfError", "pymupdf"]
+__all__ = ["MupdfError", "mupdf", "pymupdf"]

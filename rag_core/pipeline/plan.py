@@ -132,5 +132,7 @@ def _made(name: str, settings: dict[str, TechniqueSettings]) -> Plan:
 
 
 PRESETS: dict[str, Plan] = {
-    "simple": _made("simple", {"validate": TECHNIQUES["validate"].settings()}),
+    "simple": _made(
+        "simple", {name: TECHNIQUES[name].settings() for name in ("scan", "references", "multimodal", "validate")}
+    ),
 }

@@ -18,14 +18,24 @@ from rag_core.pipeline.state import RunState, next_step
 from rag_core.pipeline.steps import STEPS, Tools
 from rag_core.techniques import TECHNIQUES
 from rag_core.techniques.answer import Answer, AnswerSettings
-from rag_core.techniques.base import Embedder, Searcher
+from rag_core.techniques.base import Catalogue, Embedder, Searcher
 from rag_core.techniques.hybrid import Hybrid, HybridSettings
+from rag_core.techniques.multimodal import Multimodal, MultimodalSettings
+from rag_core.techniques.references import References, ReferencesSettings, references_in
+from rag_core.techniques.scan import Scan, ScanSettings, whole_question
 from rag_core.techniques.validate import Validate, ValidateSettings
 from rag_core.trace import Emit, Tracer
 from rag_core.types import SearchFilter, Usage
 
 # The step that a technique works in, for what it cost.
-_STEP_OF = {"hybrid": "retrieve", "answer": "answer", "validate": "validate"}
+_STEP_OF = {
+    "scan": "scan",
+    "references": "references",
+    "hybrid": "retrieve",
+    "multimodal": "multimodal",
+    "answer": "answer",
+    "validate": "validate",
+}
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,7 @@ class Collaborators:
     """What a run searches, compares and asks."""
 
     searcher: Searcher
+    catalogue: Catalogue
     embedder: Embedder
     reading: Reading
     engine: Engine
@@ -128,6 +139,7 @@ def run(
         where=request.where,
         contexts=request.contexts,
         validates=request.plan.has("validate"),
+        scans=request.plan.has("scan") and _asks_for_all(request.question),
     )
     status: RunStatus = "done"
     note = None
@@ -155,9 +167,22 @@ def _tools(plan: Plan, with_: Collaborators, tracer: Tracer, watch: RunWatch) ->
         tracer=tracer,
         watch=watch,
         hybrid=Hybrid(plan.settings(HybridSettings), with_.searcher, with_.embedder),
+        scan=Scan(plan.settings(ScanSettings), with_.searcher, with_.engine, with_.reading),
+        catalogue=with_.catalogue,
+        references=References(plan.settings(ReferencesSettings), with_.searcher, with_.catalogue)
+        if plan.has("references")
+        else None,
+        multimodal=Multimodal(plan.settings(MultimodalSettings), with_.engine, with_.reading)
+        if plan.has("multimodal")
+        else None,
         answer=Answer(plan.settings(AnswerSettings), with_.engine, with_.reading),
         validate=Validate(plan.settings(ValidateSettings), with_.engine, with_.reading),
     )
+
+
+def _asks_for_all(question: str) -> bool:
+    """Whether a question is for a whole document and for no page or figure of it."""
+    return whole_question(question) is not None and not references_in(question)
 
 
 def _unforeseen(step: str, error: Exception) -> str:
@@ -230,6 +255,19 @@ def _use(name: str, plan: Plan, state: RunState, seconds: float | None) -> Techn
         return TechniqueUse(ran=False, why="It is switched off.")
     if state.error:
         return TechniqueUse(ran=False, why=f"The run had ended: {state.error}")
-    if name == "validate" and state.answered and not state.found:
-        return TechniqueUse(ran=False, why="There was no answer to check.")
-    return TechniqueUse(ran=False, why="The run was over before it.")
+    return TechniqueUse(ran=False, why=_why_not(name, state))
+
+
+def _why_not(name: str, state: RunState) -> str:
+    """Why a technique of the plan had nothing to do."""
+    if not state.answered and name not in ("scan", "references"):
+        return "The run was over before it."
+    if state.answered and not state.current_hop and name in ("references", "hybrid", "multimodal", "answer"):
+        return "The whole document was scanned instead."
+    if name == "validate" and not state.found:
+        return "There was no answer to check."
+    return {
+        "scan": "The question does not ask for all of a document.",
+        "references": "The question names no page, figure, table or section.",
+        "multimodal": "The evidence has no table.",
+    }.get(name, "The run was over before it.")

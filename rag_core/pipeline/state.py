@@ -17,6 +17,9 @@ class RunState(Value):
     where: SearchFilter = SearchFilter()
     contexts: int = Field(default=10, ge=1, description="Ranked evidence that the run keeps at least.")
     validates: bool = Field(default=True, description="Whether the plan checks the answer.")
+    scans: bool = Field(
+        default=False, description="Whether the question is for a whole document, and none was scanned."
+    )
 
     queries_tried: tuple[str, ...] = Field(default=(), description="No query is searched twice.")
     current_hop: int = 0
@@ -37,7 +40,9 @@ def next_step(state: RunState) -> str | None:
     """The name of the step that comes next, or None when the run is over."""
     if state.error is not None:
         return None
-    if state.current_hop == 0:
+    if state.scans:
+        return "scan"
+    if state.current_hop == 0 and not state.answered:
         return "retrieve"
     if not state.answered:
         return "answer"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
+from pydantic import Field
 
-from rag_core.types import Hit, SearchFilter, Value
+from rag_core.llm.signature import Signature
+from rag_core.types import Chunk, Hit, SearchFilter, Value
 
 Group = Literal["question", "retrieve", "check", "answer"]
 
@@ -19,7 +21,12 @@ class TechniqueSettings(Value):
 
 @dataclass(frozen=True)
 class Technique:
-    """One line of the table `TECHNIQUES`: what toggles, trace, command line and evaluation need to know."""
+    """One line of the table `TECHNIQUES`: what toggles, trace, command line and evaluation need to know.
+
+    Args:
+        verb: The method that a plain function may take the place of.
+        signatures: What it asks an engine; each may get another prompt and another model.
+    """
 
     name: str
     label: str
@@ -27,6 +34,8 @@ class Technique:
     summary: str
     settings: type[TechniqueSettings]
     always: bool = False
+    verb: Callable[..., Any] | None = None
+    signatures: tuple[Signature[Any, Any], ...] = ()
 
 
 class Searcher(Protocol):
@@ -42,6 +51,66 @@ class Searcher(Protocol):
         fusion: Literal["relative", "ranked"],
         where: SearchFilter,
     ) -> list[Hit]: ...
+
+    def document(self, document: str) -> Iterator[Chunk]:
+        """All chunks of a document, in its order."""
+        ...
+
+
+class Listed(Value):
+    """A document as a question may speak of it."""
+
+    id: str
+    name: str
+    title: str = ""
+    pages: int = 0
+    version: str = Field(default="", description="Another one when its content has changed.")
+    by_meaning: bool = Field(default=True, description="All its chunks have vectors; else words alone find the rest.")
+
+
+class Catalogue(Protocol):
+    """The documents of the searched collection."""
+
+    def documents(self) -> Sequence[Listed]: ...
+
+    def printed(self, document: str, number: str) -> Sequence[int]:
+        """The pages that have this number printed in their margin."""
+        ...
+
+
+class Turn(Value):
+    """An earlier question of the chat and what was answered."""
+
+    question: str
+    answer: str = ""
+
+
+class Remembered(Value):
+    """An answer that the user marked good."""
+
+    run: str
+    question: str
+    answer: str
+    evidence: tuple[str, ...] = Field(description="Ids of the chunks that it cites.")
+    documents: dict[str, str] = Field(description="Ids of their documents, each with its version then.")
+
+
+class Memories(Protocol):
+    """The answers marked good over one collection."""
+
+    def kept(self) -> Sequence[Remembered]:
+        """All of them, the latest first."""
+        ...
+
+    def forget(self, runs: Sequence[str]) -> None: ...
+
+
+class Passages(Protocol):
+    """A collection's chunks by id."""
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Those of them that are still there."""
+        ...
 
 
 class Embedder(Protocol):

@@ -113,8 +113,13 @@ class Validate:
         return Validated(sentences=checked, quality=judged.quality, issues=tuple(judged.issues))
 
     def _supported(self, sentence: Sentence, chunks: Mapping[str, Chunk]) -> Sentence:
-        passages = [chunks[chunk_id].searchable_text for chunk_id in sentence.citations]
-        probability = support(sentence.text, passages, self._reading)
+        if sentence.cells:  # read and computed by code: what is to be checked is that the cells stand there
+            probability = float(all(cell.text in chunks[cell.chunk].text for cell in sentence.cells))
+        elif sentence.computed:  # counted by code, over more than what is cited
+            probability = 1.0
+        else:
+            passages = [chunks[chunk_id].searchable_text for chunk_id in sentence.citations]
+            probability = support(sentence.text, passages, self._reading)
         return sentence.model_copy(update={"probability": probability, "support": self._label(probability)})
 
     def _label(self, probability: float) -> Support:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sqlite3
 import threading
 import time
@@ -9,9 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from rag_core.embedding.minilm import TextEmbedder
 from rag_core.embedding.weights import find_weights
@@ -19,7 +18,7 @@ from rag_core.errors import QuestionError, RagError, StoreError, UnknownDocument
 from rag_core.indexing.ingest import Ingest
 from rag_core.indexing.job import Parts, fingerprint_of
 from rag_core.indexing.ledger import Ledger
-from rag_core.indexing.records import CollectionInfo, DocumentRecord
+from rag_core.indexing.records import Captioned, CollectionInfo, DocumentRecord
 from rag_core.llm import connections
 from rag_core.llm.connections import ConnectionTest, ModelConnection
 from rag_core.llm.engine import Engine, KeylessEngine
@@ -35,14 +34,18 @@ from rag_core.pipeline.runner import Collaborators, Request, check_question, run
 from rag_core.settings import ROOT, Settings
 from rag_core.stores.originals import Originals
 from rag_core.stores.weaviate.chunks import ChunkStore
-from rag_core.types import Chunk, Element, Hit, SearchFilter
+from rag_core.types import Chunk, Element, SearchFilter
 from rag_core.workbench.engines import EngineChoice, SavedConnection
 from rag_core.workbench.files import FileResult, files_in, reason_of, result_of
 from rag_core.workbench.health import PartHealth, disk_health, embedder_health, model_health, ocr_health, store_health
+from rag_core.workbench.searched import Documents, Tenant
+from rag_core.workbench.watching import Watched
 
 DEFAULT_COLLECTION = "Documents"
 DEMO_COLLECTION = "InnovateCorp demo"
 DEMO_FOLDER = ROOT / "data" / "demo"
+
+_WATCH_EVERY_S = 1.0
 
 _Say = Callable[[str], None]
 
@@ -57,8 +60,9 @@ class Workbench:
         self._embedder = embedder
         self._reading = Reading(embedder)
         self._originals = Originals(settings)
-        self._parser = Parser(settings, workers=2)
+        self._parser = Parser(settings)
         parts = Parts(ledger, self._originals, self._parser, store, embedder, ChunkSettings())
+        self._fingerprint = parts.fingerprint
         self._ingest = Ingest(parts, settings.data_dir, settings.max_file_mb)
         self._history = History(settings.data_dir / "runs.sqlite")
         self._live = LiveRuns()
@@ -130,6 +134,23 @@ class Workbench:
         """
         self._ledger.create_collection(name, description)
 
+    def change_collection(self, name: str, new_name: str, description: str) -> None:
+        """Give a collection another name and description.
+
+        Raises:
+            RagError: The new name is taken or not allowed.
+        """
+        self._ledger.change_collection(name, new_name, description)
+
+    def delete_collection(self, name: str) -> None:
+        """Remove a collection with all its documents.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            RagError: Documents of it are on their way to another one.
+        """
+        self._ingest.delete_collection(name)
+
     def default_collection(self) -> str:
         """The collection meant where none is named: 'Documents', or the first that has any."""
         infos = self.collections()
@@ -144,11 +165,11 @@ class Workbench:
 
     def documents(self, collection: str) -> list[DocumentRecord]:
         """The documents of a collection, the newest first, with their progress."""
-        return [self._with_progress(record) for record in self._ledger.documents(collection)]
+        return self._as_of_now(collection, self._ledger.documents(collection))
 
     def document(self, document_id: str) -> DocumentRecord | None:
         record = self._ledger.document(document_id)
-        return self._with_progress(record) if record else None
+        return self._as_of_now(record.collection, [record])[0] if record else None
 
     def add(self, data: bytes | Path, name: str, collection: str, password: str | None = None) -> DocumentRecord:
         """Keep a file and have it indexed in the background.
@@ -166,6 +187,15 @@ class Workbench:
         """Have a document read once more, with a password where it is locked."""
         self._ingest.again(document_id, password)
 
+    def move(self, document_id: str, collection: str) -> None:
+        """Have a document go to another collection in the background; nothing is read or embedded again.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            RagError: It has a document of that name already, or this one is on its way elsewhere.
+        """
+        self._ingest.move(document_id, collection)
+
     def delete(self, document_id: str) -> None:
         """Remove a document with its chunks and its file."""
         self._ingest.delete(document_id)
@@ -180,7 +210,7 @@ class Workbench:
         """Index files and folders here and now; a file that fails stops none of the others.
 
         Args:
-            quick: Return when searchable; the refining pass is left for later.
+            quick: Return when found by words and by meaning; the refining pass is left for later.
             told: Called with each file's result as soon as it is done.
         """
         self.create_collection(collection)
@@ -189,6 +219,41 @@ class Workbench:
             results.append(self._ingested(path, name, collection, quick))
             told(results[-1])
         return results
+
+    def watch(
+        self,
+        *paths: str | Path,
+        stopped: threading.Event,
+        collection: str = DEFAULT_COLLECTION,
+        delete_missing: bool = False,
+        told: Callable[[FileResult], None] = lambda result: None,
+    ) -> None:
+        """Index files and folders, and whatever is written there, until `stopped` is set.
+
+        Args:
+            delete_missing: Remove the documents whose files go while they are watched; else that is only told.
+            told: Called with each file's result: when it is refined or has failed, or when its file has gone.
+        """
+        self.create_collection(collection)
+        self._ingest.start()
+        watched = Watched(paths)
+        under_way: dict[str, tuple[bool, float]] = {}
+        while not stopped.wait(_WATCH_EVERY_S):
+            for change in watched.look():
+                if change.kind == "gone":
+                    told(self._gone(change.name, collection, delete=delete_missing))
+                    continue
+                try:
+                    document_id, changed = self._ingest.add(change.path, change.name, collection)
+                    under_way[document_id] = changed, time.perf_counter()
+                except (RagError, OSError) as error:
+                    told(FileResult(document="", name=change.name, state="failed", reason=reason_of(error)))
+            for document_id, (changed, began) in [*under_way.items()]:
+                record = self._ledger.document(document_id)
+                if record is None or record.state in ("ready", "partial", "failed"):
+                    del under_way[document_id]
+                    if record:
+                        told(result_of(record, changed=changed, seconds=time.perf_counter() - began))
 
     def remove(self, name: str, collection: str) -> None:
         """Remove a document by its name, here and now.
@@ -205,6 +270,14 @@ class Workbench:
     def elements(self, document_id: str, page: int) -> list[Element]:
         """What was read of a page."""
         return self._ledger.elements(document_id, page)
+
+    def tables(self, document_id: str) -> list[Captioned]:
+        """The tables of a document, in its order."""
+        return self._ledger.captioned(document_id, "table")
+
+    def figures(self, document_id: str) -> list[Captioned]:
+        """The figures of a document, in its order."""
+        return self._ledger.captioned(document_id, "figure")
 
     def chunks(self, document_id: str, after: str | None = None, limit: int = 100) -> list[Chunk]:
         """The chunks of a document in order, a page of them: those after the one with the id `after`."""
@@ -389,7 +462,8 @@ class Workbench:
             contexts=contexts,
         )
         with_ = Collaborators(
-            searcher=_Tenant(self._store, tenant),
+            searcher=Tenant(self._store, tenant, self._ingest.hurry),
+            catalogue=Documents(self._ledger, searchable),
             embedder=self._embedder,
             reading=self._reading.over(self._ledger.statistics(collection)),
             engine=self._engine(engine),
@@ -443,26 +517,41 @@ class Workbench:
         assert record is not None
         return result_of(record, changed=changed, seconds=time.perf_counter() - began)
 
-    def _named(self, collection: str, name: str) -> DocumentRecord:
+    def _gone(self, name: str, collection: str, *, delete: bool) -> FileResult:
         record = self._ledger.named(collection, name)
-        if record is None:
-            raise UnknownDocument(name, collection)
-        return record
+        if record and delete:
+            self._ingest.delete(record.id)
+        state = "deleted" if record and delete else "gone"
+        return FileResult(document=record.id if record else "", name=name, state=state)
 
-    def _with_progress(self, record: DocumentRecord) -> DocumentRecord:
-        return record.model_copy(update={"progress": self._ingest.progress(record.id)})
+    def _named(self, collection: str, name: str) -> DocumentRecord:
+        """The document of that name, whatever its case and with or without its ending."""
+        record = self._ledger.named(collection, name)
+        if record is not None:
+            return record
+        known = {record.name: record for record in self._ledger.documents(collection)}
+        alike = [one for one in known if name.lower() in (one.lower(), Path(one).stem.lower())]
+        if len(alike) == 1:
+            return known[alike[0]]
+        close = alike or difflib.get_close_matches(name, known, n=3)
+        raise UnknownDocument(name, collection, close)
+
+    def _as_of_now(self, collection: str, records: list[DocumentRecord]) -> list[DocumentRecord]:
+        """The records with what the ledger does not keep: the work under way, and whether today's index has them."""
+        stale, moves = self._ledger.stale(collection, self._fingerprint), self._ledger.moves()
+        return [
+            record.model_copy(
+                update={
+                    "progress": self._ingest.progress(record.id),
+                    "stale": record.id in stale,
+                    "moving_to": moves.get(record.id),
+                }
+            )
+            for record in records
+        ]
 
     def _unfinished(self, document_id: str, quick: bool) -> bool:
         record = self._ledger.document(document_id)
-        return record is not None and record.state in ("waiting", "reading", *(() if quick else ("refining",)))
-
-
-class _Tenant:
-    """The store, narrowed to the chunks of one collection."""
-
-    def __init__(self, store: ChunkStore, tenant: str) -> None:
-        self._store = store
-        self._tenant = tenant
-
-    def hybrid(self, query: str, vector: np.ndarray, **asked: Any) -> list[Hit]:
-        return self._store.hybrid(self._tenant, query, vector, **asked)
+        if record is None or record.state not in ("waiting", "reading", "refining"):
+            return False
+        return record.state != "refining" or not (quick and record.by_meaning)

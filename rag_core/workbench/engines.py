@@ -1,13 +1,18 @@
-"""What answers: the model that the user chose, or none."""
+"""What answers: the model that the user chose, or none, and the prompts and models chosen for single signatures."""
 
 from __future__ import annotations
 
 import json
 import os
-from typing import Literal
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, Literal
 
+from rag_core.errors import RagError
 from rag_core.llm import connections
 from rag_core.llm.connections import ModelConnection
+from rag_core.llm.overrides import Overrides, checked
+from rag_core.llm.signature import Signature
 from rag_core.settings import Settings
 from rag_core.types import Value
 
@@ -35,8 +40,44 @@ class SavedConnection:
             return connections.from_settings(self._settings)
 
     def save(self, connection: ModelConnection | None) -> None:
-        text = connection.model_dump_json() if connection else "null"
-        part = self._path.with_suffix(".part")
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        part.replace(self._path)
+        _write_private(self._path, connection.model_dump_json() if connection else "null")
+
+
+class SavedOverrides:
+    """The prompts and models that the user chose for signatures, in a file that only its owner reads."""
+
+    def __init__(self, data_dir: Path, signatures: Collection[Signature[Any, Any]]) -> None:
+        self._path = data_dir / "prompts.json"
+        self._signatures = signatures
+
+    def get(self) -> Overrides:
+        """What is saved; nothing where nothing is.
+
+        Raises:
+            RagError: The file was changed to what cannot be used; the message says where and how to mend it.
+        """
+        try:
+            return checked(json.loads(self._path.read_text(encoding="utf-8")), self._signatures)
+        except FileNotFoundError:
+            return Overrides()
+        except (OSError, ValueError, AttributeError, RagError) as error:
+            reason = str(error).splitlines()[0]
+            raise RagError(f"{self._path} cannot be used ({reason}): mend it, or delete it.") from error
+
+    def save(self, given: Mapping[str, Any]) -> Overrides:
+        """Use these from now on, and none besides.
+
+        Raises:
+            RagError: A signature is unknown or a prompt cannot be filled; nothing was saved.
+        """
+        overrides = checked(given, self._signatures)
+        _write_private(self._path, json.dumps(overrides.as_json(), ensure_ascii=False, indent=2))
+        return overrides
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read, whole or not at all."""
+    part = path.with_suffix(".part")
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    part.replace(path)

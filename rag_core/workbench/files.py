@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from rag_core.indexing.records import DocumentRecord
+from rag_core.parsing.formats.kinds import SUFFIXES
 from rag_core.types import Value
 
 
@@ -15,7 +16,7 @@ class FileResult(Value):
 
     document: str
     name: str
-    state: Literal["indexed", "partial", "failed", "unchanged"]
+    state: Literal["indexed", "partial", "failed", "unchanged", "gone", "deleted"]
     pages: int = 0
     chunks: int = 0
     failed_pages: tuple[int, ...] = ()
@@ -24,13 +25,14 @@ class FileResult(Value):
 
 
 def files_in(paths: Sequence[str | Path]) -> Iterator[tuple[Path, str]]:
-    """The files to index with the names to give them: a file as it is, of a folder all PDFs by their relative paths."""
+    """The files to index with their names: a file as it is, of a folder all that are read, by their relative paths."""
     for given in map(Path, paths):
         if not given.is_dir():
             yield given, given.name
             continue
         for path in sorted(given.rglob("*")):
-            if path.is_file() and path.suffix.lower() == ".pdf":
+            # Office keeps a `~$name` beside each file that it has open.
+            if path.is_file() and path.suffix.lower() in SUFFIXES and not path.name.startswith("~$"):
                 yield path, path.relative_to(given).as_posix()
 
 

@@ -1,8 +1,9 @@
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from rag_core.errors import RagError, UnknownCollection
+from rag_core.errors import RagError, Stopped, UnknownCollection
 from rag_core.indexing.ledger import Ledger, Reading, count_stems
 from rag_core.types import Box, Element, Place
 
@@ -112,12 +113,56 @@ def test_what_is_new_cut_short_deleted_or_stale_is_to_be_done(ledger: Ledger) ->
     assert failed in documents_to_do(ledger, "f1")
 
 
-def test_refining_comes_after_searchable_and_a_stale_index_is_made_anew(ledger: Ledger) -> None:
+def work(ledger: Ledger, fingerprint: str = "f1") -> list[str]:
+    return [todo.work for todo in ledger.unfinished(fingerprint)]
+
+
+def test_meaning_comes_after_words_then_refining_and_a_stale_index_is_made_anew(ledger: Ledger) -> None:
     document, _ = add(ledger)
-    assert [todo.refines for todo in ledger.unfinished("f1")] == [False]
-    ledger.flip(document, a_reading(fingerprint="f1"), state="refining", seconds=1)
-    assert [todo.refines for todo in ledger.unfinished("f1")] == [True]
-    assert [todo.refines for todo in ledger.unfinished("f2")] == [False]
+    assert work(ledger) == ["words"]
+    ledger.flip(document, a_reading(), state="refining", seconds=1, by_meaning=False)
+    record = ledger.document(document)
+    assert record is not None
+    assert (record.searchable, record.by_meaning) == (True, False)
+    assert work(ledger) == ["meaning"]
+    ledger.has_meaning(document, state="refining", seconds=2)
+    record = ledger.document(document)
+    assert record is not None
+    assert (record.by_meaning, record.seconds) == (True, 3)
+    assert work(ledger) == ["full"]
+    assert work(ledger, "f2") == ["words"]
+    ledger.flip(document, a_reading(), state="ready", seconds=1)
+    assert work(ledger) == []
+
+
+def test_content_that_was_replaced_while_it_was_read_does_not_take_its_place(ledger: Ledger) -> None:
+    document, _ = add(ledger, sha256="1" * 64)
+    ledger.flip(document, a_reading(chunks=1), state="refining", seconds=1, sha256="1" * 64)
+    add(ledger, sha256="2" * 64)
+    with pytest.raises(Stopped):
+        ledger.flip(document, a_reading(chunks=7), state="ready", seconds=1, sha256="1" * 64)
+    ledger.has_meaning(document, state="refining", seconds=0)
+    record = ledger.document(document)
+    assert record is not None
+    assert (record.state, record.chunks) == ("waiting", 1)
+    assert ledger.source(document)[0] == "2" * 64
+    assert work(ledger) == ["words"]
+
+
+def test_a_ledger_from_before_words_came_first_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "old.sqlite"
+    old = Ledger(path)
+    old.create_collection("Papers")
+    ready, _ = add(old, "ready.pdf")
+    old.flip(ready, a_reading(), state="ready", seconds=1)
+    add(old, "new.pdf", "2" * 64)
+    old.close()
+    with sqlite3.connect(path) as base:
+        base.execute("ALTER TABLE documents DROP COLUMN by_meaning")
+    assert {record.name: record.by_meaning for record in Ledger(path).documents("Papers")} == {
+        "ready.pdf": True,
+        "new.pdf": False,
+    }
 
 
 def documents_to_do(ledger: Ledger, fingerprint: str) -> set[str]:

@@ -116,3 +116,61 @@ def scan(path: Path) -> Path:
     page.insert_image(page.rect, pixmap=source[0].get_pixmap(dpi=200))
     document.save(path)
     return path
+
+
+def turned_scan(path: Path, degrees: int) -> Path:
+    """A page of text as pixels alone, that was laid on the scanner sideways or head down."""
+    source = pymupdf.open()
+    write(new_page(source), 100, "Memorandum of the harbour board. " + BODY * 3, size=14)
+    pixels = source[0].get_pixmap(matrix=pymupdf.Matrix(200 / 72, 200 / 72).prerotate(degrees))
+    document = pymupdf.open()
+    page = document.new_page(width=pixels.width * 0.36, height=pixels.height * 0.36)
+    page.insert_image(page.rect, pixmap=pixels)
+    document.save(path)
+    return path
+
+
+def scan_with_text(path: Path) -> Path:
+    """A scan over which its text lies hidden, as other OCR leaves it."""
+    document = pymupdf.open(scan(path.with_name("bare.pdf")))
+    hidden = "The hidden layer says what another program read on this very page of the harbour board."
+    document[0].insert_textbox((72, 100, 540, 200), hidden, fontsize=11, render_mode=3)
+    document.save(path)
+    return path
+
+
+def wrong_characters(path: Path) -> Path:
+    """A page that looks right, and whose font tells private-use characters for its letters."""
+    document = pymupdf.open()
+    page = new_page(document)
+    write(page, 100, "Memorandum of the harbour board. " + BODY * 3, size=14)
+    (xref,) = [found[0] for found in page.get_fonts()]
+    pairs = "\n".join(f"<{code:02x}> <{0xF000 + code:04x}>" for code in range(0x41, 0x7B))
+    table = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Wrong def /CMapType 2 def\n"
+        f"1 begincodespacerange <00> <ff> endcodespacerange {0x7B - 0x41} beginbfchar\n{pairs}\nendbfchar\n"
+        "endcmap end end"
+    )
+    to_unicode = document.get_new_xref()
+    document.update_object(to_unicode, "<<>>")
+    document.update_stream(to_unicode, table.encode())
+    document.xref_set_key(xref, "ToUnicode", f"{to_unicode} 0 R")
+    document.save(path)
+    return path
+
+
+def picture_of_text(path: Path) -> Path:
+    """Body text, and a picture that says something in its pixels alone."""
+    drawn = pymupdf.open()
+    inner = drawn.new_page(width=300, height=150)
+    inner.draw_rect(inner.rect, fill=(0.9, 0.95, 1), color=(0, 0, 0))
+    inner.insert_text((40, 60), "Gangway closed", fontsize=24)
+    inner.insert_text((40, 110), "in stormy weeks", fontsize=24)
+    document = pymupdf.open()
+    page = new_page(document)
+    y = write(page, 72, BODY) + 16
+    page.insert_image((150, y, 450, y + 150), pixmap=inner.get_pixmap(dpi=150))
+    page.insert_text((150, y + 166), "Figure 1: A sign at the harbour", fontsize=10)
+    write(page, y + 190, "As Figure 1 shows, warnings are posted. " + BODY)
+    document.save(path)
+    return path

@@ -37,7 +37,7 @@ def before() -> set[int]:
 
 @pytest.fixture
 def own(before: set[int]) -> Iterator[Parser]:
-    made = Parser(Settings(page_seconds=6))
+    made = Parser(Settings(page_seconds=6, parse_workers=1))
     yield made
     made.close()
 

@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,10 +12,11 @@ from rag_core.pipeline.live import LiveRun
 from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.run import Run
 from rag_core.pipeline.runner import Collaborators, Request, check_question, run
-from rag_core.types import Hit
-from tests.fakes import WordVectors, a_hit
+from rag_core.types import Chunk, Hit
+from tests.fakes import Documents, WordVectors, a_hit
 from tests.model_server import Turn, model_server, says
 
+SIMPLE = PRESETS["simple"]
 HITS = [
     a_hit("The fox is red. It lives in the forest.", id_="a", page=2),
     a_hit("The sky is blue today.", id_="b", page=3),
@@ -22,7 +24,7 @@ HITS = [
 
 
 class Found:
-    """A collection in which every search finds the same."""
+    """A collection of one document in which every search finds the same."""
 
     def __init__(self, hits: list[Hit] | Exception) -> None:
         self.hits = hits
@@ -34,9 +36,15 @@ class Found:
             raise self.hits
         return self.hits
 
+    def document(self, document: str) -> Iterator[Chunk]:
+        assert not isinstance(self.hits, Exception)
+        return iter([hit.chunk for hit in self.hits])
+
 
 def with_(hits: list[Hit] | Exception, engine: Engine | None = None) -> Collaborators:
-    return Collaborators(Found(hits), WordVectors(), Reading(WordVectors()), engine or KeylessEngine(), documents=3)
+    return Collaborators(
+        Found(hits), Documents(), WordVectors(), Reading(WordVectors()), engine or KeylessEngine(), documents=3
+    )
 
 
 def asked(question: str, plan: Plan = PRESETS["simple"]) -> Request:
@@ -80,6 +88,44 @@ def test_a_technique_that_is_off_says_so() -> None:
     assert told.sentences[0].support is None
 
 
+def test_a_page_that_is_named_comes_first_and_the_trace_says_what_was_understood() -> None:
+    told = run(asked("What does page 3 say of the fox?"), with_(HITS))
+    assert [hit.chunk.id for hit in told.evidence] == ["b", "a"]
+    (span,) = [span for span in told.spans if span.name == "references"]
+    assert span.attributes["understood"] == ["page 3"]
+    assert (span.attributes["document"], span.attributes["pages"]) == ("report.pdf", [3])
+    assert told.techniques["references"].ran
+    assert [hit.chunk.id for hit in run(asked("?", SIMPLE.off("references")), with_(HITS)).evidence] == ["a", "b"]
+
+
+def test_a_question_for_a_whole_document_is_answered_from_all_of_it() -> None:
+    told = run(asked("Which pages mention the forest?"), with_(HITS))
+    assert told.final_answer == "“forest” stands once in report.pdf, on 1 page: page 2."
+    assert told.sentences[0].computed.startswith("counted over 9 pages")
+    assert told.sentences[0].support == "fully_supported"
+    assert [hit.chunk.id for hit in told.evidence] == ["a", "b"]
+    assert told.techniques["scan"].ran
+    assert told.techniques["answer"].why == "The whole document was scanned instead."
+
+
+def test_where_nothing_of_what_was_asked_stands_the_usual_search_goes_on() -> None:
+    told = run(asked("Which pages mention the chess championship?"), with_(HITS))
+    (span,) = [span for span in told.spans if span.name == "scan"]
+    assert span.attributes["why"] == "Nothing of what was asked stands in it."
+    assert told.refused
+
+
+def test_a_cell_of_a_table_is_the_answer_with_its_place() -> None:
+    html = "<table><tr><th>Animal</th><th>Speed</th></tr><tr><td>Fox</td><td data-box='1 2 3 4'>48</td></tr></table>"
+    told = run(asked("How much is the speed of the fox?"), with_([a_hit("Fox | 48", id_="t", kind="table", html=html)]))
+    assert told.final_answer == "Fox, Speed: 48."
+    (cell,) = told.sentences[0].cells
+    assert (cell.chunk, cell.row, cell.column, cell.text) == ("t", 1, 1, "48")
+    assert cell.place is not None
+    assert cell.place.boxes[0].x1 == 3
+    assert told.sentences[0].support == "fully_supported"
+
+
 def test_an_error_of_a_step_ends_the_run_with_its_sentence() -> None:
     told = run(asked("What?"), with_(StoreError("Weaviate does not answer.")))
     assert (told.status, told.error) == ("failed", "Weaviate does not answer.")
@@ -112,9 +158,9 @@ def test_a_spent_budget_is_said() -> None:
 
 def test_at_least_the_contexts_asked_for_are_searched() -> None:
     tools = with_(HITS)
-    request = Request(question="fox?", plan=PRESETS["simple"], collection="Papers", contexts=42)
+    request = Request(question="fox?", plan=PRESETS["simple"], collection="Papers", contexts=60)
     run(request, tools)
-    assert tools.searcher.asked[0]["limit"] == 42  # type: ignore[attr-defined]
+    assert tools.searcher.asked[0]["limit"] == 60  # type: ignore[attr-defined]
 
 
 def test_live_events_tell_the_whole_story_in_order() -> None:

@@ -9,6 +9,8 @@ from rag_core.pipeline.state import RunState, next_step
     ("fields", "step"),
     [
         ({}, "retrieve"),
+        ({"scans": True}, "scan"),
+        ({"answered": True}, "validate"),
         ({"current_hop": 1}, "answer"),
         ({"current_hop": 1, "answered": True}, "validate"),
         ({"current_hop": 1, "answered": True, "quality": 0.5}, None),
@@ -21,10 +23,23 @@ def test_what_comes_next_is_a_table(fields: dict, step: str | None) -> None:
     assert next_step(RunState(question="?", **fields)) == step
 
 
-WRITES = {"retrieve": {"current_hop": 1}, "answer": {"answered": True}, "validate": {"quality": 0.1}}
+WRITES = {
+    "scan": {"scans": False},
+    "retrieve": {"current_hop": 1},
+    "answer": {"answered": True},
+    "validate": {"quality": 0.1},
+}
 
 
-@given(st.builds(RunState, question=st.just("?"), current_hop=st.integers(0, 2), answered=st.booleans()))
+@given(
+    st.builds(
+        RunState,
+        question=st.just("?"),
+        current_hop=st.integers(0, 2),
+        answered=st.booleans(),
+        scans=st.booleans(),
+    )
+)
 def test_every_run_ends(state: RunState) -> None:
     for _ in range(len(WRITES) + 1):
         if (step := next_step(state)) is None:

@@ -18,6 +18,14 @@ class Embed(Protocol):
 
     def embed(self, texts: Sequence[str]) -> np.ndarray: ...
 
+    def token_vectors(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """For each text `(tokens, dimensions)`, rows of unit length."""
+        ...
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Where these tokens stand in the text."""
+        ...
+
 
 class Corpus(Protocol):
     """How often words occur in the searched collection."""
@@ -78,6 +86,26 @@ class Reading:
         vectors = self.vectors([question, *texts])
         return vectors[1:] @ vectors[0]
 
+    def token_closeness(self, question: str, texts: Sequence[str]) -> np.ndarray:
+        """How near each text's tokens come to those of the question: `(n,)`, -1..1.
+
+        The mean over the question's tokens of the nearest in the text (MaxSim), each weighted by how rare its word is.
+        Costs a forward pass of every text.
+
+        Source: Khattab and Zaharia 2020, "ColBERT", https://arxiv.org/abs/2004.12832
+        """
+        if not texts:
+            return np.zeros(0, dtype=np.float32)
+        asked, *given = self._embedder.token_vectors([question, *texts])
+        weights = self._token_weights(question)
+        return np.array([max_sim(asked, weights, tokens) for tokens in given], dtype=np.float32)
+
+    def _token_weights(self, question: str) -> np.ndarray:
+        """Each token's share in the question: the rarity of its word, 0 for a stop word."""
+        whole = (_word_around(question, start, end) for start, end in self._embedder.token_spans(question))
+        weights = np.array([sum(map(self.idf, stems(word))) for word in whole], dtype=np.float32)
+        return weights / total if (total := weights.sum()) else np.full(len(weights), 1 / max(1, len(weights)))
+
     def coverage(self, asked: Iterable[str], text: Iterable[str]) -> float:
         """The share of the asked stems, weighted by rarity, that the text's stems hold: 0..1."""
         weights = {stem: self.idf(stem) for stem in asked}
@@ -91,3 +119,24 @@ class Reading:
         """The content words of the question that none of the texts holds, as stems, the rarest first."""
         held = {stem for text in texts for stem in stems(text)}
         return sorted({stem for stem in stems(question) if stem not in held}, key=self.idf, reverse=True)
+
+
+def max_sim(asked: np.ndarray, weights: np.ndarray, given: np.ndarray) -> float:
+    """For each token asked its nearest among those given, in the weighted mean; 0 where one side has no token.
+
+    Args:
+        asked, given: `(tokens, dimensions)`, rows of unit length.
+        weights: `(tokens asked,)`, summing to 1.
+    """
+    if not len(asked) or not len(given):
+        return 0.0
+    return float(weights @ (asked @ given.T).max(axis=1))
+
+
+def _word_around(text: str, start: int, end: int) -> str:
+    """The whole word that a piece of it stands in."""
+    while start and text[start - 1].isalnum():
+        start -= 1
+    while end < len(text) and text[end].isalnum():
+        end += 1
+    return text[start:end]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from rag_core.stores.weaviate.connection import Connection, reason_of
 from rag_core.stores.weaviate.journal import Write
 from rag_core.stores.weaviate.repair import Repair
 from rag_core.stores.weaviate.schema import (
+    IMAGE_VECTOR,
     RETURNED,
     STEMS,
     TEXT,
@@ -48,6 +50,7 @@ The text stays in for what stems lose: 'US' and 'IT' are stop words there."""
 ROOM_NEEDED = 256 * 2**20
 """Free bytes below which nothing more is written: Weaviate must still be able to merge its files."""
 EVERYWHERE = SearchFilter()
+NO_IMAGES: Mapping[str, np.ndarray] = MappingProxyType({})
 RANK_CONSTANT = 60
 RANKED_DEPTH = 100
 
@@ -76,14 +79,15 @@ class ChunkStore:
     Every call may raise StoreError (`retry` says whether later helps), and UnknownCollection where the tenant is none.
     """
 
-    def __init__(self, connection: Connection, collection: str) -> None:
-        self._connection, self._collection = connection, collection
+    def __init__(self, connection: Connection, collection: str, *, images: bool = False) -> None:
+        self._connection, self._collection, self._images = connection, collection, images
 
     @classmethod
-    def open(
-        cls, settings: Settings, fingerprint: str, *, say: Say = log.info, image_dimensions: int | None = None
-    ) -> ChunkStore:
+    def open(cls, settings: Settings, fingerprint: str, *, say: Say = log.info, images: bool = False) -> ChunkStore:
         """Start or attach to the server, repair what an unclean stop cost, and make the collection if need be.
+
+        Args:
+            images: Whether chunks have image vectors beside those of their text; a fingerprint is for one of both.
 
         Raises:
             ArtefactError: There is no server binary, and none could be had.
@@ -91,9 +95,9 @@ class ChunkStore:
         """
         collection = collection_name(fingerprint)
         connection = Connection(settings, say)
-        store = cls(connection, collection)
+        store = cls(connection, collection, images=images)
         try:
-            store._call(lambda client: ensure_collection(client, collection, images=image_dimensions is not None))
+            store._call(lambda client: ensure_collection(client, collection, images=images))
         except BaseException:
             connection.close()
             raise
@@ -137,11 +141,21 @@ class ChunkStore:
 
     # Writing
 
-    def put(self, tenant: str, chunks: Sequence[Chunk], vectors: np.ndarray | None = None) -> None:
+    def put(
+        self,
+        tenant: str,
+        chunks: Sequence[Chunk],
+        vectors: np.ndarray | None = None,
+        *,
+        images: Mapping[str, np.ndarray] = NO_IMAGES,
+    ) -> None:
         """Write chunks, over those with the same ids.
 
         Args:
-            vectors: (n_chunks, dim) float32, in the order of the chunks. Without, chunks that have a vector keep it.
+            vectors: (n_chunks, dim) float32, in the order of the chunks. Without, a chunk that stands there with the
+                same text keeps its vector.
+            images: (dim,) float32 by chunk id, of those chunks that have a picture. A chunk that stands there with
+                the same picture keeps its own.
 
         Raises:
             StoreError: Some were not stored; the message says how many, which and why. The others are stored.
@@ -151,7 +165,10 @@ class ChunkStore:
         slices = [slice(start, start + BATCH) for start in range(0, len(chunks), BATCH)]
         with ThreadPoolExecutor(WRITERS) as pool:
             failures = list(
-                pool.map(lambda s: self._put_batch(tenant, chunks[s], None if vectors is None else vectors[s]), slices)
+                pool.map(
+                    lambda s: self._put_batch(tenant, chunks[s], None if vectors is None else vectors[s], images),
+                    slices,
+                )
             )
         failed = {chunk_id: reason for batch in failures for chunk_id, reason in batch.items()}
         if failed:
@@ -159,17 +176,25 @@ class ChunkStore:
             reason = next(iter(failed.values()))
             raise StoreError(f"{len(failed)} of {len(chunks)} chunks were not stored ({shown}): {reason}")
 
-    def _put_batch(self, tenant: str, chunks: Sequence[Chunk], vectors: np.ndarray | None) -> dict[str, str]:
+    def _put_batch(
+        self, tenant: str, chunks: Sequence[Chunk], vectors: np.ndarray | None, images: Mapping[str, np.ndarray]
+    ) -> dict[str, str]:
         """Write a batch; give the reason of each chunk that failed."""
         self._check_room()
         self._connection.restart_if_due()
         ids = [chunk.id for chunk in chunks]
-        known = self.vectors(tenant, ids) if vectors is None else dict(zip(ids, vectors, strict=True))
+        known = self._still_right(tenant, chunks) if vectors is None else dict(zip(ids, vectors, strict=True))
+        seen = {**self._still_seen(tenant, chunks), **images}
         objects = [
             DataObject(
                 uuid=chunk.id,
                 properties=to_properties(chunk),
-                vector={VECTOR: known[chunk.id].tolist()} if chunk.id in known else None,
+                vector={
+                    name: vectors_by_id[chunk.id].tolist()
+                    for name, vectors_by_id in ((VECTOR, known), (IMAGE_VECTOR, seen))
+                    if chunk.id in vectors_by_id
+                }
+                or None,
             )
             for chunk in chunks
         ]
@@ -186,6 +211,18 @@ class ChunkStore:
         if journal:
             journal.settle(writes)
         return {ids[index]: reason for index, reason in errors.items()}
+
+    def _still_right(self, tenant: str, chunks: Sequence[Chunk]) -> dict[str, np.ndarray]:
+        """Give the vectors of those chunks whose text stands there as it is now."""
+        vectors = self.vectors(tenant, [chunk.id for chunk in chunks])
+        stored = {chunk.id: chunk.searchable_text for chunk in self.get(tenant, list(vectors))}
+        return {chunk.id: vectors[chunk.id] for chunk in chunks if stored.get(chunk.id) == chunk.searchable_text}
+
+    def _still_seen(self, tenant: str, chunks: Sequence[Chunk]) -> dict[str, np.ndarray]:
+        """Give the image vectors of those chunks whose picture stands there as it is now."""
+        images = self.image_vectors(tenant, [chunk.id for chunk in chunks if chunk.image])
+        stored = {chunk.id: chunk.image for chunk in self.get(tenant, list(images))}
+        return {chunk.id: images[chunk.id] for chunk in chunks if chunk.image and stored.get(chunk.id) == chunk.image}
 
     def delete(self, tenant: str, ids: Sequence[str]) -> None:
         """Remove chunks by id; one that is not there is no error."""
@@ -220,10 +257,17 @@ class ChunkStore:
 
     def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
         """Give the text vectors, (dim,) float32 each, of those chunks that have one."""
+        return self._vectors(tenant, ids, VECTOR)
+
+    def image_vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        """Give the image vectors, (dim,) float32 each, of those chunks that have one."""
+        return self._vectors(tenant, ids, IMAGE_VECTOR) if self._images else {}
+
+    def _vectors(self, tenant: str, ids: Sequence[str], name: str) -> dict[str, np.ndarray]:
         return {
-            str(item.uuid): np.asarray(item.vector[VECTOR], dtype=np.float32)
-            for item in self._by_ids(tenant, ids, [], vector=[VECTOR])
-            if item.vector.get(VECTOR)
+            str(item.uuid): np.asarray(item.vector[name], dtype=np.float32)
+            for item in self._by_ids(tenant, ids, [], vector=[name])
+            if item.vector.get(name)
         }
 
     def _by_ids(
@@ -289,9 +333,18 @@ class ChunkStore:
         self, tenant: str, vector: np.ndarray, *, limit: int, where: SearchFilter = EVERYWHERE
     ) -> list[Hit]:
         """Search by meaning; the score is the cosine similarity, also as 'dense'."""
-        found = self._near(tenant, vector, limit, where, RETURNED)
+        return self._nearest(tenant, vector, limit, where, VECTOR, "dense")
+
+    def near_image(self, tenant: str, vector: np.ndarray, *, limit: int, where: SearchFilter = EVERYWHERE) -> list[Hit]:
+        """Search figures by what they show; the score is the cosine similarity, also as 'image'."""
+        return self._nearest(tenant, vector, limit, where, IMAGE_VECTOR, "image") if self._images else []
+
+    def _nearest(
+        self, tenant: str, vector: np.ndarray, limit: int, where: SearchFilter, name: str, side: str
+    ) -> list[Hit]:
+        found = self._near(tenant, vector, limit, where, RETURNED, name)
         return _ranked(
-            Hit(chunk=to_chunk(str(item.uuid), item.properties), score=score, scores={"dense": score})
+            Hit(chunk=to_chunk(str(item.uuid), item.properties), score=score, scores={side: score})
             for item in found.objects
             for score in (1 - item.metadata.distance,)
         )
@@ -358,12 +411,20 @@ class ChunkStore:
             for item in found.objects
         )
 
-    def _near(self, tenant: str, vector: np.ndarray, limit: int, where: SearchFilter, properties: list[str]) -> Any:
+    def _near(
+        self,
+        tenant: str,
+        vector: np.ndarray,
+        limit: int,
+        where: SearchFilter,
+        properties: list[str],
+        name: str = VECTOR,
+    ) -> Any:
         return self._on(
             tenant,
             lambda handle: handle.query.near_vector(
                 vector.tolist(),
-                target_vector=VECTOR,
+                target_vector=name,
                 limit=limit,
                 filters=_filter(where),
                 return_metadata=MetadataQuery(distance=True),

@@ -54,6 +54,7 @@ _PROPERTIES = [
     _kept("name"),
     _kept("section", DataType.TEXT_ARRAY),
     _kept("caption"),
+    _kept("nearby"),
     _kept("places"),
     _kept("html"),
     _kept("image"),
@@ -75,8 +76,9 @@ def collection_name(fingerprint: str) -> str:
 
 
 def ensure_collection(client: WeaviateClient, name: str, *, images: bool) -> None:
-    """Make the collection unless it is there; two processes may do so at once."""
+    """Make the collection unless it is there, and what properties it lacks; two processes may do so at once."""
     if client.collections.exists(name):
+        _add_missing(client, name)
         return
     vectors = [_hnsw(VECTOR), _hnsw(IMAGE_VECTOR)] if images else [_hnsw(VECTOR)]
     try:
@@ -89,6 +91,18 @@ def ensure_collection(client: WeaviateClient, name: str, *, images: bool) -> Non
     except WeaviateBaseError:
         if not client.collections.exists(name):
             raise
+
+
+def _add_missing(client: WeaviateClient, name: str) -> None:
+    """Add the properties that came after the collection was made: a search that asks for one it lacks fails."""
+    config = client.collections.use(name).config
+    there = {item.name for item in config.get().properties}
+    for missing in (item for item in _PROPERTIES if item.name not in there):
+        try:
+            config.add_property(missing)
+        except WeaviateBaseError:
+            if missing.name not in {item.name for item in config.get().properties}:
+                raise
 
 
 def _hnsw(name: str) -> Any:
@@ -108,6 +122,7 @@ def to_properties(chunk: Chunk) -> dict[str, Any]:
         "name": chunk.name,
         "section": list(chunk.section),
         "caption": chunk.caption,
+        "nearby": chunk.nearby,
         "places": _places.dump_json(chunk.places).decode() if chunk.places else "",
         "html": chunk.html,
         "image": chunk.image,
