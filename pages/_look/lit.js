@@ -2,10 +2,8 @@
 
 import { h, shortName } from "./dom.js";
 import { THUMBNAIL_DPI } from "./evidence.js";
-import { litBoxes, pageAddress, pagePicture } from "./picture.js";
+import { litBoxes, PAGE_DPI, pageAddress, pagePicture } from "./picture.js";
 import { citedChunks, heldUp, numbers, tell } from "./runs.js";
-
-export const PAGE_DPI = 110;
 
 /** Draw the page of chunk `id`; `page` where another of its pages is to be seen. */
 export function litPage(view, id, page) {

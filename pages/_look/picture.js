@@ -3,30 +3,56 @@
 import { h, svg } from "./dom.js";
 
 const POINTS_AN_INCH = 72;
+const TAG_SIZE = 9;
+const TAG_WIDTH = 5;
+
+/* What a page is drawn at when it is read; the same everywhere, so that it is drawn once. */
+export const PAGE_DPI = 110;
 
 export const pageAddress = (document, page, dpi) => `/v1/documents/${encodeURIComponent(document)}/pages/${page}.png?dpi=${dpi}`;
 
-/** The picture of a page at `dpi`, with `boxes` [{box, class, label?}] drawn over it in points of the page. */
-export function pagePicture({ document, page, dpi, boxes, alt, lazy = false, blurred = null }) {
-  const overlay = svg("svg", { class: "boxes", preserveAspectRatio: "none", "aria-hidden": "true" }, boxes.map(drawnBox));
+/** The picture of a page at `dpi`, with `boxes` [{box, class, label?, tag?}] drawn over it in points of the page.
+    A box with a label can be reached by keys; `size` {width, height} in points keeps its place until the picture is there. */
+export function pagePicture({ document, page, dpi, boxes, alt, lazy = false, blurred = null, size = null }) {
+  const reached = boxes.some(({ label }) => label);
+  const overlay = svg("svg", { class: "boxes", preserveAspectRatio: "none", ...(reached ? { role: "group", "aria-label": "What was read" } : { "aria-hidden": "true" }) }, boxes.flatMap(drawnBox));
   const image = h("img", { alt, class: "pixels", loading: lazy ? "lazy" : null, decoding: "async" });
   const frame = h("div", { class: "page" }, image, overlay);
-  const fit = () => {
+  const fit = (width, height) => overlay.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  if (size) {
+    fit(size.width, size.height);
+    frame.style.setProperty("aspect-ratio", `${size.width} / ${size.height}`);
+  }
+  image.onload = () => {
     frame.classList.add("drawn");
     // The size in points is the picture's size at its resolution, so no extra question is asked of the server.
-    overlay.setAttribute("viewBox", `0 0 ${(image.naturalWidth * POINTS_AN_INCH) / dpi} ${(image.naturalHeight * POINTS_AN_INCH) / dpi}`);
+    if (!size) fit((image.naturalWidth * POINTS_AN_INCH) / dpi, (image.naturalHeight * POINTS_AN_INCH) / dpi);
   };
-  image.onload = fit;
-  image.onerror = () => frame.replaceChildren(h("small", { class: "nopicture" }, "no picture of this page"));
+  image.onerror = () => reasonOf(image).then((reason) => frame.replaceChildren(h("small", { class: "nopicture" }, reason)));
   image.setAttribute("src", pageAddress(document, page, dpi));
   if (blurred) frame.style.setProperty("background-image", `url("${blurred}")`);
   return frame;
 }
 
-function drawnBox({ box, class: kind, label }) {
-  const rect = svg("rect", { class: kind, x: box.x0, y: box.y0, width: Math.max(0, box.x1 - box.x0), height: Math.max(0, box.y1 - box.y0), rx: 2 });
-  if (label) rect.append(svg("title", {}, label));
-  return rect;
+/** Why there is no picture, in the server's words: the document may be gone, or its page not be drawable. */
+async function reasonOf(image) {
+  const told = await fetch(image.getAttribute("src")).then((answer) => (answer.ok ? null : answer.json())).catch(() => null);
+  return told?.error ?? "no picture of this page";
+}
+
+function drawnBox({ box, class: kind, label, tag }) {
+  const rect = svg("rect", {
+    class: kind, x: box.x0, y: box.y0, width: Math.max(0, box.x1 - box.x0), height: Math.max(0, box.y1 - box.y0), rx: 2,
+    ...(label ? { role: "img", "aria-label": label, tabindex: "-1" } : {}),
+  });
+  if (!tag) return [rect];
+  const top = Math.max(0, box.y0 - TAG_SIZE - 2);
+  const width = tag.length * TAG_WIDTH + 5;
+  // At the right, where the line above a box seldom reaches.
+  const left = Math.max(box.x0, box.x1 - width);
+  return [rect, svg("g", { class: `tag ${kind}`, "aria-hidden": "true" },
+    svg("rect", { x: left, y: top, width, height: TAG_SIZE + 2, rx: 1.5 }),
+    svg("text", { x: left + 2.5, y: top + TAG_SIZE - 0.3, "font-size": TAG_SIZE }, tag))];
 }
 
 /** Where a chunk stands on a page, as boxes to light. */

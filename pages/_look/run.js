@@ -2,7 +2,8 @@
 
 import { h, seconds, tabList } from "./dom.js";
 import { evidenceCards, fetchAhead } from "./evidence.js";
-import { litPage, PAGE_DPI } from "./lit.js";
+import { litPage } from "./lit.js";
+import { PAGE_DPI } from "./picture.js";
 import { promptCards } from "./prompts.js";
 import { hasReflection, reflection } from "./reflection.js";
 import { bus, citedChunks, follow } from "./runs.js";

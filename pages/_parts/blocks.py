@@ -29,3 +29,13 @@ def limit_list(limits: Iterable[tuple[str, str, str, str]]) -> str:
         for what, value, beyond, variable in limits
     )
     return f'<ul class="list">{"".join(rows)}</ul>'
+
+
+def upload_report(summary: str, sentences: Iterable[tuple[str, str]]) -> str:
+    """What became of a batch of files: in short, and a sentence on each (name, sentence) that is not as usual."""
+    rows = "".join(
+        f"<li><div><b>{escape(name)}</b><small>{escape(sentence)}</small></div></li>" for name, sentence in sentences
+    )
+    return (
+        f'<div class="report" role="status"><p>{escape(summary)}</p>' + (f"<ul>{rows}</ul>" if rows else "") + "</div>"
+    )

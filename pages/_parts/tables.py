@@ -1,61 +1,63 @@
-"""A table's HTML as rows of text, and as CSV that a spreadsheet will not run."""
+"""A table as data: what the screen shows, and files that a spreadsheet opens and will not run."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from html.parser import HTMLParser
+from html import escape
+
+from rag_core.parsing.tables import Cell, TableView
 
 # A spreadsheet takes a cell that begins so for a formula; a signed number is none.
 _FORMULA = re.compile(r"[=@\t\r]|[+\-](?![\d.,\s]*%?$)")
-MOST_SPAN = 100
+_SCALES = {1_000: "thousands", 1_000_000: "millions", 1_000_000_000: "billions"}
 
 
-class _Rows(HTMLParser):
-    """Reads the cells of the first table; a cell over several columns or rows is followed by empty ones."""
+def grid(view: TableView) -> list[list[str]]:
+    """The cells as text, row by row; one that spans several slots stands in the first of them alone."""
+    seen: set[int] = set()
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self._cell: list[str] | None = None
-        self._span = 1
+    def once(cell: Cell) -> str:
+        new = id(cell) not in seen
+        seen.add(id(cell))
+        return cell.text if new else ""
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "tr":
-            self.rows.append([])
-        elif tag in ("td", "th"):
-            self._close()
-            span = dict(attrs).get("colspan") or "1"
-            self._cell, self._span = [], min(int(span), MOST_SPAN) if span.isdecimal() else 1
-        elif tag == "br" and self._cell is not None:
-            self._cell.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th", "tr", "table"):
-            self._close()
-
-    def handle_data(self, data: str) -> None:
-        if self._cell is not None:
-            self._cell.append(data)
-
-    def _close(self) -> None:
-        if self._cell is not None and self.rows:
-            self.rows[-1] += [" ".join("".join(self._cell).split()), *[""] * (self._span - 1)]
-        self._cell = None
+    return [[once(cell) for cell in cells] for cells in view.cells]
 
 
-def table_rows(html: str) -> list[list[str]]:
-    """The cells as text, row by row, all rows equally long."""
-    parser = _Rows()
-    parser.feed(html)
-    rows = [row for row in parser.rows if row]
-    width = max(map(len, rows), default=0)
-    return [row + [""] * (width - len(row)) for row in rows]
+def columns(view: TableView) -> dict[str, list[str]]:
+    """The table without its heading rows, by column; a column is called by all its headings, or by its number."""
+    named: dict[str, list[str]] = {}
+    rows = grid(view)[view.headers :]
+    for at in range(view.n_columns):
+        name = view.column_label(at) or (str(at + 1) if not view.headers else " ")
+        while name in named:
+            name += " "
+        named[name] = [row[at] for row in rows]
+    return named
 
 
-def as_csv(rows: list[list[str]]) -> str:
-    """The rows as CSV."""
+def numeric(view: TableView) -> list[int]:
+    """The columns whose values are mostly numbers."""
+    counted = {at: sum(view.quantity(row, at) is not None for row in view.body) for at in view.columns}
+    return [at for at, count in counted.items() if count > len(view.body) / 2]
+
+
+def measured_in(view: TableView) -> str:
+    """What the numbers count, where the table says so: 'USD, in millions'."""
+    scale = _SCALES.get(view.scale, "")
+    return ", ".join(part for part in (view.unit, f"in {scale}" if scale else "") if part)
+
+
+def as_csv(view: TableView) -> str:
+    """The whole grid as CSV."""
     out = io.StringIO()
+    rows = grid(view)
     csv.writer(out).writerows([[f"'{cell}" if _FORMULA.match(cell) else cell for cell in row] for row in rows])
     return out.getvalue()
+
+
+def as_html(html: str, title: str) -> str:
+    """The table as a page of its own."""
+    return f'<!doctype html>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n{html}\n'

@@ -49,6 +49,13 @@ def row(page: Page, name: str) -> Locator:
     return page.locator(".st-key-library li", has_text=name)
 
 
+def choose(page: Page, name: str, action: str) -> None:
+    """Choose an action in the menu of a document's row."""
+    row(page, name).get_by_role("button", name="More for").click()
+    row(page, name).get_by_role("button", name=action).click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
 def upload(page: Page, path: Path) -> Locator:
     """Upload on the Documents page; gives the document's row."""
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(path)
@@ -59,6 +66,7 @@ def upload(page: Page, path: Path) -> Locator:
 def have(page: Page, path: Path) -> None:
     """Have a document ready, uploaded now if it is not there yet."""
     visit(page, "/documents")
+    expect(page.locator(".st-key-library li").first).to_be_visible()
     found = row(page, path.name)
     if not found.count():
         upload(page, path)

@@ -15,6 +15,7 @@ from tests.browser.steps import (
     TIDE,
     Served,
     ask,
+    choose,
     choose_engine,
     finished,
     go,
@@ -160,11 +161,11 @@ def test_a_locked_file_asks_for_its_password(page: Page, tmp_path: Path) -> None
 
 def test_deleting_asks_first(page: Page, tmp_path: Path) -> None:
     have(page, a_pdf(tmp_path / "gone.pdf", "This page will not be here for long."))
-    row(page, "gone.pdf").get_by_role("button", name="Delete").click()
+    choose(page, "gone.pdf", "Delete")
     page.get_by_role("dialog").get_by_role("button", name="Keep").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(row(page, "gone.pdf")).to_be_visible()
-    row(page, "gone.pdf").get_by_role("button", name="Delete").click()
+    choose(page, "gone.pdf", "Delete")
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(row(page, "gone.pdf")).to_have_count(0)
 

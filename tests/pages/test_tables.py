@@ -1,34 +1,58 @@
-"""Tables as rows and as CSV."""
+"""Tables as columns, as files."""
 
 from __future__ import annotations
 
-from pages._parts.blocks import health_list
-from pages._parts.tables import as_csv, table_rows
+import csv
+
+from pages._parts.blocks import health_list, upload_report
+from pages._parts.tables import as_csv, as_html, columns, grid, measured_in, numeric
+from rag_core.parsing.tables import TableView
 from rag_core.workbench import PartHealth
 
-
-def test_cells_become_text_and_spans_keep_the_columns() -> None:
-    head = '<tr><th colspan="2">Segment</th><th>Q3</th></tr>'
-    assert table_rows(f"<table>{head}<tr><td>AI<br>services</td><td></td><td>16.1</td></tr></table>") == [
-        ["Segment", "", "Q3"],
-        ["AI services", "", "16.1"],
-    ]
+HEAD = '<tr><th></th><th colspan="2">Revenue</th></tr><tr><th>Segment</th><th>2023</th><th>2022</th></tr>'
+SEGMENTS = TableView.from_html(
+    f"<table>{HEAD}<tr><td>AI</td><td>16.1</td><td>12.0</td></tr><tr><td>Cloud</td><td>30.5</td><td>(2.4)</td></tr></table>",
+    "Segments, in millions of US dollars",
+)
 
 
-def test_markup_in_cells_is_dropped_and_rows_are_equally_long() -> None:
-    html = "<table><tr><td><b>a</b><script>x</script></td></tr><tr><td>b</td><td>c</td></tr></table>"
-    rows = table_rows(html)
-    assert [len(row) for row in rows] == [2, 2]
-    assert rows[1] == ["b", "c"]
+def a_row(*cells: str) -> TableView:
+    return TableView.from_html(f"<table><tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr></table>")
 
 
-def test_a_span_without_end_is_cut() -> None:
-    assert len(table_rows('<table><tr><td colspan="999999999">a</td></tr></table>')[0]) == 100
+def test_a_cell_that_spans_columns_stands_in_the_first_alone() -> None:
+    assert grid(SEGMENTS)[0] == ["", "Revenue", ""]
+
+
+def test_a_column_is_called_by_all_its_headings() -> None:
+    assert columns(SEGMENTS) == {
+        "Segment": ["AI", "Cloud"],
+        "Revenue 2023": ["16.1", "30.5"],
+        "Revenue 2022": ["12.0", "(2.4)"],
+    }
+    assert numeric(SEGMENTS) == [1, 2]
+    assert measured_in(SEGMENTS) == "$, in millions"
+
+
+def test_columns_of_the_same_name_are_all_kept() -> None:
+    twice = TableView.from_html("<table><tr><th>a</th><th>a</th></tr><tr><td>1</td><td>2</td></tr></table>")
+    assert list(columns(twice).values()) == [["1"], ["2"]]
 
 
 def test_a_spreadsheet_gets_no_formula_and_numbers_stay() -> None:
-    rows = [["=1+1", "@x", "-5.2 %", "+cmd|'/C calc'!A0", "−3"]]
-    assert as_csv(rows) == "'=1+1,'@x,-5.2 %,'+cmd|'/C calc'!A0,−3\r\n"
+    cells = ["=1+1", "@x", "-5.2 %", "+cmd|'/C calc'!A0", "−3"]
+    (written,) = csv.reader(as_csv(a_row(*cells)).splitlines())
+    assert written == ["'=1+1", "'@x", "-5.2 %", "'+cmd|'/C calc'!A0", "−3"]
+
+
+def test_the_title_of_a_page_of_its_own_is_text() -> None:
+    assert "<title>&lt;b&gt;</title>" in as_html("<table></table>", "<b>")
+
+
+def test_names_in_an_upload_report_are_text() -> None:
+    told = upload_report("1 refused.", [("<script>x</script>.pdf", "It has <b>9</b> MB.")])
+    assert "<script>" not in told
+    assert "&lt;b&gt;9&lt;/b&gt;" in told
 
 
 def test_what_a_part_says_of_itself_is_escaped() -> None:
