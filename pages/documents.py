@@ -212,7 +212,7 @@ def pages(record: DocumentRecord, figures: list[Captioned]) -> None:
 def read_by(ocr: PageOcr) -> str:
     """How a page was read that has no text of its own, or none that can be trusted."""
     why = "a scan" if ocr.reason == "scan" else "its font gives wrong characters"
-    return f"Read by OCR ({why}), confidence {ocr.confidence:.2f}."
+    return f"Read by OCR ({why}), {ocr.confidence:.0%} sure."
 
 
 def figure_card(figure: Captioned) -> dict[str, Any]:

@@ -99,10 +99,17 @@ def _ingest(parsed: argparse.Namespace) -> int:
     def told(result: FileResult) -> None:
         print(result.model_dump_json() if parsed.json else _file_line(result), flush=True)
 
+    if parsed.watch and parsed.describe:
+        return _say("--describe goes before --watch: what is watched later is described too.", WRONG_USE)
     if parsed.watch:
         return _watch(parsed, told)
     with _workbench() as workbench:
         results = workbench.ingest(*parsed.paths, collection=parsed.collection, quick=parsed.quick, told=told)
+        if parsed.describe:
+            expected = workbench.estimate_descriptions(parsed.collection)
+            tokens = f"{expected.input_tokens:,} tokens in and {expected.output_tokens:,} out"
+            _progress(f"Describing {expected.figures} figures takes about {tokens}: Ctrl-C ends it.")
+            workbench.describe(parsed.collection, now=True, told=told)
     if not results:
         return _say("There is no document in there to index; name passages files (.jsonl, .jsonl.gz).", FAILED)
     return FAILED if any(result.state in ("failed", "partial") for result in results) else DONE
@@ -163,6 +170,7 @@ def _asked(workbench: Workbench, parsed: argparse.Namespace, plan: Plan, questio
         documents=names,
         engine=parsed.engine,
         contexts=parsed.contexts,
+        picture=Path(parsed.picture) if parsed.picture else None,
     )
 
 
@@ -198,16 +206,19 @@ def _doctor(parsed: argparse.Namespace) -> int:
 
 def _demo(parsed: argparse.Namespace) -> int:
     parsed.paths, parsed.collection = [str(DEMO_FOLDER)], DEMO_COLLECTION
-    parsed.quick = parsed.watch = False
+    parsed.quick = parsed.watch = parsed.describe = False
     return _ingest(parsed)
 
 
 def _setup(_: argparse.Namespace) -> int:
+    from rag_core.embedding.clip import find_clip
     from rag_core.embedding.weights import find_weights
     from rag_core.stores.weaviate.binary import find_server
 
     settings = Settings.from_env()
     print(f"weights   {find_weights(settings, _progress)}")
+    if settings.clip:
+        print(f"clip      {find_clip(settings, _progress)}")
     if settings.weaviate_url:
         print(f"weaviate  {settings.weaviate_url} (WEAVIATE_URL: none is started here)")
     else:
@@ -233,6 +244,7 @@ def _parser() -> argparse.ArgumentParser:
     ingest.add_argument("--collection", default=DEFAULT_COLLECTION)
     ingest.add_argument("--quick", action="store_true", help="return when searchable; refine later")
     ingest.add_argument("--watch", action="store_true", help="stay, and index what is written there, until Ctrl-C")
+    ingest.add_argument("--describe", action="store_true", help="have a model that sees describe the figures, too")
     ingest.add_argument("--delete-missing", action="store_true", help="with --watch: remove documents whose files go")
 
     ask = _command(commands, "ask", _ask, "ask one question, or a file of them")
@@ -245,6 +257,7 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--off", action="append", default=[], metavar="technique")
     ask.add_argument("--engine", choices=["keyless", "model"])
     ask.add_argument("--contexts", type=_contexts, default=10, metavar="N", help="ranked evidence to give, 10 to 200")
+    ask.add_argument("--picture", metavar="FILE", help="with CLIP: figures like this one come first")
     ask.add_argument("--questions", metavar="FILE.jsonl")
     ask.add_argument("--out", metavar="FILE.jsonl")
 
@@ -333,6 +346,8 @@ def _append(file: IO[str], line: dict[str, Any]) -> None:
 
 def _file_line(result: FileResult) -> str:
     found = f"{result.pages} pages, {result.chunks} chunks, {result.seconds:.1f} s"
+    if result.reason:
+        found += f"; {result.reason}"
     said = {
         "failed": str(result.reason),
         "gone": "its file has gone; the document stays",

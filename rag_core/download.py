@@ -6,6 +6,7 @@ import errno
 import hashlib
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -79,6 +80,22 @@ def download(
     except OSError as error:
         raise cannot_write(target, error) from error
     return target
+
+
+def sha256_at_hub(url: str, *, connect_s: float = 5) -> str | None:
+    """Ask the Hugging Face hub for the SHA-256 of a file; None for small ones, which it knows by another hash.
+
+    Raises:
+        ArtefactError: The hub could not be reached or refused.
+    """
+    try:
+        response = httpx.head(url, timeout=httpx.Timeout(_SILENCE_S, connect=connect_s))
+    except httpx.RequestError as error:
+        raise ArtefactError(f"{url} could not be reached ({error}); check the network or the proxy.") from error
+    if response.is_error:
+        raise ArtefactError(f"{url} could not be fetched: the server answered {response.status_code}.")
+    stated = response.headers.get("X-Linked-Etag", "").strip('"')
+    return stated if re.fullmatch(r"[0-9a-f]{64}", stated) else None
 
 
 @contextmanager

@@ -12,6 +12,8 @@ import pytest
 from rag_core.cli import record_as_json
 from rag_core.pipeline.run import Run
 from rag_core.settings import ROOT
+from tests.model_server import model_server, says
+from tests.parsing import pdfs
 
 PASSAGES = [
     {"id": f"p{number}", "title": animal, "text": f"The {animal} lives in the {place}. It eats {food}."}
@@ -183,3 +185,26 @@ def test_the_contexts_asked_for_are_given_and_never_fewer_than_ten() -> None:
     empty = Run.model_validate({"id": "r", "chat": "", "plan": {"name": "simple"}, **known})
     assert set(record_as_json(empty, None)) >= ANSWER_FIELDS
     assert record_as_json(empty, 7)["id"] == 7
+
+
+def test_figures_are_described_when_asked_after_what_it_takes_is_said(tmp_path: Path) -> None:
+    path = pdfs.figures(tmp_path / "a.pdf")
+    with model_server(models=["seeing"]) as server:
+        server.then = says('{"description": "A zeppelin above a harbour."}')
+        endpoint = {
+            "OPENAI_BASE_URL": server.base_url,
+            "OPENAI_MODEL": "text-only",
+            "MULTIMODAL_VISION_MODEL": "seeing",
+        }
+        first, again = (run(tmp_path / "data", "ingest", str(path), "--describe", **endpoint) for _ in range(2))
+        paid = len(server.asked)
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr
+    assert paid == 2
+    assert "Describing 2 figures takes about 3,010 tokens in" in first.stderr
+    assert "Describing 0 figures" in again.stderr
+
+
+def test_describing_without_a_model_that_sees_says_what_to_set(data: Path) -> None:
+    told = run(data, "ingest", str(data.parent / "animals.jsonl"), "--describe")
+    assert told.returncode == 1
+    assert "MULTIMODAL_VISION_MODEL" in told.stderr

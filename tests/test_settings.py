@@ -4,6 +4,7 @@ import pytest
 
 from rag_core.errors import SettingsError
 from rag_core.settings import Settings
+from rag_core.techniques.hyde import HydeSettings
 
 
 def test_what_the_environment_gives_is_taken_and_empty_counts_as_unset(tmp_path: Path) -> None:
@@ -49,3 +50,10 @@ def test_a_wrong_value_is_one_line_with_name_value_and_what_is_allowed(name: str
 )
 def test_the_environment_gives_the_defaults_of_techniques(environment: dict[str, str], toggles: dict) -> None:
     assert Settings.from_env(environment).toggles() == toggles
+
+
+@pytest.mark.parametrize(("number", "temperature"), [("1", "0"), ("8", "1.2")])
+def test_what_the_environment_allows_for_a_technique_its_settings_allow_too(number: str, temperature: str) -> None:
+    given = Settings.from_env({"HYDE_NUM_HYPOTHETICALS": number, "HYDE_TEMPERATURE": temperature})
+    settings = HydeSettings.model_validate(given.toggles()["hyde"].settings)
+    assert (settings.num_hypotheticals, settings.temperature) == (int(number), float(temperature))

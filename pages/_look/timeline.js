@@ -8,7 +8,9 @@ const PHASES = { question: [0, "question"], retrieve: [1, "retrieve"], sub_queri
 export function lanes(view, now) {
   const steps = lanesOf(view.spans);
   const end = Math.max(view.status === "running" ? now : 0, ...view.spans.map((span) => span.start_s + (span.duration_s ?? 0)), 1e-3);
-  return [...steps.map((step) => lane(step, end, now)), ...skipped(view).map(([name, use]) => skippedLane(name, use))];
+  const off = switchedOff(view);
+  return [...steps.map((step) => lane(step, end, now)), ...skipped(view).map(([name, use]) => skippedLane(name, use)),
+    ...(off.length ? [h("p", { class: "switched-off" }, `Switched off: ${off.map(words).join(", ")}`)] : [])];
 }
 
 /** The steps of a run: the outermost spans; where one holds all others, the spans under it. */
@@ -19,7 +21,12 @@ export function lanesOf(spans) {
   return top.map((span) => ({ span, inner: ordered.filter((other) => other.parent_id === span.span_id) }));
 }
 
-export const skipped = (view) => Object.entries(view.techniques ?? {}).filter(([, use]) => !use.ran);
+const isOn = (view, name) => name in (view.plan?.techniques ?? {});
+const idle = (view) => Object.entries(view.techniques ?? {}).filter(([, use]) => !use.ran);
+
+/** The techniques of the plan that had nothing to do, each with what became of it. */
+export const skipped = (view) => idle(view).filter(([name]) => isOn(view, name));
+const switchedOff = (view) => idle(view).filter(([name]) => !isOn(view, name)).map(([name]) => name);
 
 /** One line on a run: phases, steps, how many were skipped. */
 export function summary(view) {

@@ -52,6 +52,9 @@ def line(record: DocumentRecord) -> str:
         for number, word in ((record.pages, "page"), (record.tables, "table"), (record.figures, "figure"))
         if number
     ]
+    if record.ocr:
+        sure = sum(page.confidence for page in record.ocr.values()) / len(record.ocr)
+        parts.append(f"{counted(len(record.ocr), 'page')} read by OCR, {sure:.0%} sure")
     if record.moving_to is not None:
         parts.append(f"on its way to {record.moving_to}")
     elif record.stale and record.state != "failed":
@@ -155,7 +158,7 @@ def stages(record: DocumentRecord) -> list[dict[str, Any]]:
 
 def pace(progress: Progress) -> list[str]:
     """Speed and time left, as far as they are known."""
-    unit = "p/s" if progress.stage in ("read", "refine") else "chunks/s"
+    unit = {"read": "p/s", "refine": "p/s", "describe": "figures/s"}.get(progress.stage, "chunks/s")
     told = [f"{progress.per_s:,.1f} {unit}"] if progress.per_s else []
     if progress.left_s is not None:
         minutes, seconds = divmod(round(progress.left_s), 60)

@@ -111,6 +111,12 @@ class Ingest:
         self._parts.ledger.delete_collection(name)
         self._wake()
 
+    def describe(self, collection: str) -> list[str]:
+        """Have the figures of a collection described from now on: the ids of the documents refined again for it."""
+        refined = self._parts.ledger.describe(collection)
+        self._wake()
+        return refined
+
     def progress(self, document_id: str) -> Progress | None:
         """How far this process is with a document; None where it does not work on it."""
         return self._progress.get(document_id)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +24,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rag_core.embedding.clip import ImageEmbedder, PictureError
 from rag_core.embedding.minilm import TextEmbedder
 from rag_core.errors import DocumentError, Stopped
+from rag_core.indexing.describing import described
 from rag_core.indexing.ledger import Ledger, Reading, count_stems
 from rag_core.indexing.passages import is_passages_file, read_passages
 from rag_core.indexing.records import DocumentRecord, Progress, Stage
@@ -36,6 +39,7 @@ from rag_core.parsing.parser import Parser
 from rag_core.parsing.records import Level, Parsed
 from rag_core.stores.originals import Originals
 from rag_core.stores.weaviate.chunks import ChunkStore
+from rag_core.techniques.describe import Describe
 from rag_core.types import Chunk, Element, Place
 
 if TYPE_CHECKING:
@@ -47,10 +51,12 @@ _PASSAGES_AT_ONCE = 1_000
 _VECTORS_AT_ONCE = 64
 _PAGE = 1_000
 
+_log = logging.getLogger(__name__)
 
-def fingerprint_of(chunking: ChunkSettings, embedder: str) -> str:
+
+def fingerprint_of(chunking: ChunkSettings, *embedders: str) -> str:
     """Names everything that shapes the index; another fingerprint is another Weaviate collection."""
-    shaped = json.dumps([_PARSER_VERSION, chunking.model_dump(), embedder], sort_keys=True)
+    shaped = json.dumps([_PARSER_VERSION, chunking.model_dump(), *embedders], sort_keys=True)
     return hashlib.sha256(shaped.encode()).hexdigest()[:12]
 
 
@@ -58,7 +64,9 @@ def fingerprint_of(chunking: ChunkSettings, embedder: str) -> str:
 class Parts:
     """What the offline flow works with.
 
-    `transformations` are a user's own, applied to the chunk nodes before they are embedded.
+    `transformations` are a user's own, applied to the chunk nodes before they are embedded; `images` gives figures
+    their image vectors, where that is on; `describer` gives what describes figures, as the models are set now, and
+    `describes` is whether all collections have theirs described.
     """
 
     ledger: Ledger
@@ -68,10 +76,13 @@ class Parts:
     embedder: TextEmbedder
     chunking: ChunkSettings
     transformations: tuple[TransformComponent, ...] = ()
+    images: ImageEmbedder | None = None
+    describer: Callable[[], Describe | None] = lambda: None
+    describes: bool = False
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint_of(self.chunking, self.embedder.name)
+        return fingerprint_of(self.chunking, self.embedder.name, *([self.images.name] if self.images else []))
 
 
 def load_chunker() -> None:
@@ -135,9 +146,11 @@ class Job:
     def full(self) -> None:
         """Make what is found better: layout, tables, figures, OCR."""
         parsed, chunks = self._read("full")
+        chunks, wrong = self._described(chunks)
         self._put_whole(chunks)
         state = "partial" if parsed.failed else "ready"
-        self._flip(self._reading(parsed, chunks), {made.id for made in chunks}, state, by_meaning=True)
+        reading = self._reading(parsed, chunks).model_copy(update={"reason": wrong})
+        self._flip(reading, {made.id for made in chunks}, state, by_meaning=True)
         self._kept.drop_unused()
 
     def hurry(self, ids: Iterable[str]) -> None:
@@ -228,6 +241,18 @@ class Job:
         nodes = element_nodes(parsed.elements, self._record.id)
         return [chunk_of(node) for node in run_transformations(nodes, [cut, *self._parts.transformations])]
 
+    def _described(self, chunks: list[Chunk]) -> tuple[list[Chunk], str | None]:
+        parts = self._parts
+        if not (parts.describes or parts.ledger.describes(self._record.collection)):
+            return chunks, None
+        return described(
+            parts.describer(),
+            chunks,
+            parts.originals.figures(self._sha256),
+            self._stopped,
+            lambda done, total: self._tell("describe", done, total),
+        )
+
     def _put(self, chunks: Sequence[Chunk]) -> None:
         """Store those chunks that are new or changed, without vectors but for those that have one."""
         stored = self._as_stored(chunks)
@@ -243,10 +268,28 @@ class Job:
         ]
         if new:
             vectors |= zip((made.id for made in new), self._embedded(new), strict=True)
-        changed = [made for made in chunks if made in new or stored[made.id] != made]
+        images = self._newly_seen(chunks, stored)
+        changed = [made for made in chunks if made in new or made.id in images or stored[made.id] != made]
         self._tell("store", 0, len(changed))
         if changed:
-            store.put(self._tenant, changed, np.stack([vectors[made.id] for made in changed]))
+            store.put(self._tenant, changed, np.stack([vectors[made.id] for made in changed]), images=images)
+
+    def _newly_seen(self, chunks: Sequence[Chunk], stored: dict[str, Chunk]) -> dict[str, np.ndarray]:
+        """The image vectors of those figures that have none yet, or show something else than they did."""
+        embedder = self._parts.images
+        if embedder is None:
+            return {}
+        have = self._parts.store.image_vectors(self._tenant, [made.id for made in chunks if made.image])
+        crops = self._parts.originals.figures(self._sha256)
+        seen: dict[str, np.ndarray] = {}
+        for made in chunks:
+            if made.image and (made.id not in have or stored[made.id].image != made.image):
+                self._go_on()
+                try:
+                    (seen[made.id],) = embedder.embed_images([crops / made.image])
+                except PictureError as error:
+                    _log.warning("a figure of %s is found by its texts alone: %s", self._record.name, error)
+        return seen
 
     def _as_stored(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
         return {found.id: found for found in self._parts.store.get(self._tenant, [made.id for made in chunks])}

@@ -30,7 +30,7 @@ _NAMESPACE = uuid.UUID("5b1f6f0e-3b0c-5a57-9d0e-52a65c6f7f11")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS collections (
     name TEXT PRIMARY KEY, tenant TEXT NOT NULL UNIQUE, description TEXT NOT NULL, created_at TEXT NOT NULL,
-    version INTEGER NOT NULL DEFAULT 0);
+    version INTEGER NOT NULL DEFAULT 0, describes INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS documents (
     id TEXT PRIMARY KEY, collection TEXT NOT NULL REFERENCES collections (name), name TEXT NOT NULL,
     sha256 TEXT NOT NULL, next_sha256 TEXT, bytes INTEGER NOT NULL, password TEXT, state TEXT NOT NULL,
@@ -107,6 +107,8 @@ class Ledger:
             # What was indexed before there was such a column had its vectors when it became searchable.
             self._db.execute("ALTER TABLE documents ADD COLUMN by_meaning INTEGER NOT NULL DEFAULT 0")
             self._db.execute("UPDATE documents SET by_meaning = searchable")
+        if "describes" not in {column["name"] for column in self._db.execute("PRAGMA table_info(collections)")}:
+            self._db.execute("ALTER TABLE collections ADD COLUMN describes INTEGER NOT NULL DEFAULT 0")
         self._statistics: dict[str, tuple[int, int, dict[str, int]]] = {}
 
     # collections
@@ -160,6 +162,20 @@ class Ledger:
             self._db.execute("UPDATE documents SET deleting = 1 WHERE collection = ?", (name,))
             # Under a name that nobody can give, so that its own is free at once.
             self._rename_collection(name, f"\n{tenant}")
+
+    def describes(self, collection: str) -> bool:
+        """Whether the figures of a collection are to be described."""
+        row = self._row("SELECT describes FROM collections WHERE name = ?", collection)
+        return row is not None and bool(row["describes"])
+
+    def describe(self, collection: str) -> list[str]:
+        """Have the figures of a collection described from now on: the ids of the documents refined again for it."""
+        chosen = "collection = ? AND figures > 0 AND state IN ('ready', 'partial') AND NOT deleting"
+        with self._lock, self._transaction():
+            self._db.execute("UPDATE collections SET describes = 1 WHERE name = ?", (collection,))
+            rows = self._rows(f"SELECT id FROM documents WHERE {chosen} ORDER BY added_at, name", collection)
+            self._db.execute(f"UPDATE documents SET state = 'refining', reason = NULL WHERE {chosen}", (collection,))
+        return [row["id"] for row in rows]
 
     def emptied(self) -> list[str]:
         """The tenants of deleted collections that hold no document any more."""

@@ -10,9 +10,7 @@ from rag_core.parsing.records import FailedPage, PageOcr
 from rag_core.types import Element, Value
 
 DocumentState = Literal["waiting", "reading", "refining", "ready", "partial", "failed"]
-Stage = Literal["read", "chunk", "embed", "store", "refine"]
-
-STAGES: tuple[Stage, ...] = ("read", "chunk", "embed", "store", "refine")
+Stage = Literal["read", "chunk", "embed", "store", "refine", "describe"]
 
 
 class Progress(Value):

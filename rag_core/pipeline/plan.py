@@ -14,7 +14,15 @@ from pydantic import BaseModel, SerializeAsAny, ValidationError
 
 from rag_core.errors import PlanError
 from rag_core.techniques import TECHNIQUES
+from rag_core.techniques.auto import AutoSettings
 from rag_core.techniques.base import TechniqueSettings
+from rag_core.techniques.expand import ExpandSettings
+from rag_core.techniques.gate import GateSettings
+from rag_core.techniques.hyde import HydeSettings
+from rag_core.techniques.multi_hop import MultiHopSettings
+from rag_core.techniques.rerank import RerankSettings
+from rag_core.techniques.rewrite import RewriteSettings
+from rag_core.techniques.sub_queries import SubQueriesSettings
 from rag_core.types import Value
 
 S = TypeVar("S", bound=TechniqueSettings)
@@ -131,8 +139,32 @@ def _made(name: str, settings: dict[str, TechniqueSettings]) -> Plan:
     return Plan(name=name, techniques={key: merged[key] for key in TECHNIQUES if key in merged})
 
 
+def _preset(name: str, *settings: TechniqueSettings) -> Plan:
+    """What every preset has, and techniques with these settings."""
+    names = {technique.settings: key for key, technique in TECHNIQUES.items()}
+    usual = {key: TECHNIQUES[key].settings() for key in ("scan", "references", "multimodal", "validate")}
+    return _made(name, {**usual, **{names[type(one)]: one for one in settings}})
+
+
+ASKING = (RewriteSettings(), GateSettings())
+
 PRESETS: dict[str, Plan] = {
-    "simple": _made(
-        "simple", {name: TECHNIQUES[name].settings() for name in ("scan", "references", "multimodal", "validate")}
-    ),
+    plan.name: plan
+    for plan in (
+        _preset("simple"),
+        _preset(
+            "fast", *ASKING, MultiHopSettings(max_hops=2, quality_threshold=0.7), SubQueriesSettings(max_iterations=1)
+        ),
+        _preset("balanced", *ASKING, MultiHopSettings(), SubQueriesSettings()),
+        _preset("auto", *ASKING, AutoSettings()),
+        _preset(
+            "quality",
+            *ASKING,
+            ExpandSettings(),
+            HydeSettings(),
+            RerankSettings(),
+            MultiHopSettings(max_hops=5, quality_threshold=0.9),
+            SubQueriesSettings(max_iterations=3),
+        ),
+    )
 }

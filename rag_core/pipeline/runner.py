@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
+
+import numpy as np
 
 from rag_core.errors import QuestionError, RagError, Stopped
 from rag_core.llm.engine import Call, Engine
@@ -15,23 +18,40 @@ from rag_core.llm.reading.reading import Reading
 from rag_core.pipeline.plan import Plan
 from rag_core.pipeline.run import Prompt, Refusal, Run, RunStatus, TechniqueUse
 from rag_core.pipeline.state import RunState, next_step
-from rag_core.pipeline.steps import STEPS, Tools
+from rag_core.pipeline.steps import STEPS
+from rag_core.pipeline.tools import Tools
 from rag_core.techniques import TECHNIQUES
 from rag_core.techniques.answer import Answer, AnswerSettings
-from rag_core.techniques.base import Catalogue, Embedder, Searcher
+from rag_core.techniques.auto import Auto, AutoSettings
+from rag_core.techniques.base import Catalogue, Embedder, Figures, Searcher, Turn
+from rag_core.techniques.expand import Expand, ExpandSettings
+from rag_core.techniques.gate import Gate, GateSettings
 from rag_core.techniques.hybrid import Hybrid, HybridSettings
+from rag_core.techniques.hyde import Hyde, HydeSettings
+from rag_core.techniques.multi_hop import MultiHop, MultiHopSettings
 from rag_core.techniques.multimodal import Multimodal, MultimodalSettings
 from rag_core.techniques.references import References, ReferencesSettings, references_in
+from rag_core.techniques.rerank import Rerank, RerankSettings
+from rag_core.techniques.rewrite import Rewrite, RewriteSettings
 from rag_core.techniques.scan import Scan, ScanSettings, whole_question
+from rag_core.techniques.sub_queries import SubQueries, SubQueriesSettings
 from rag_core.techniques.validate import Validate, ValidateSettings
 from rag_core.trace import Emit, Tracer
-from rag_core.types import SearchFilter, Usage
+from rag_core.types import Chunk, Hit, SearchFilter, Usage
 
 # The step that a technique works in, for what it cost.
 _STEP_OF = {
+    "auto": "auto",
+    "rewrite": "rewrite",
+    "gate": "gate",
     "scan": "scan",
     "references": "references",
     "hybrid": "retrieve",
+    "expand": "expand",
+    "hyde": "hyde",
+    "rerank": "rerank",
+    "multi_hop": "multi_hop",
+    "sub_queries": "sub_queries",
     "multimodal": "multimodal",
     "answer": "answer",
     "validate": "validate",
@@ -48,6 +68,7 @@ class Request:
     documents: tuple[str, ...] = ()
     where: SearchFilter = field(default_factory=SearchFilter)
     chat: str = ""
+    turns: tuple[Turn, ...] = ()
     contexts: int = 10
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
@@ -63,6 +84,7 @@ class Collaborators:
     reading: Reading
     engine: Engine
     documents: int = 0
+    figures: Figures | None = None
 
 
 def check_question(question: str, longest: int) -> str:
@@ -119,6 +141,23 @@ class RunWatch:
         self._tracer.emit("restart")
 
 
+class _Counted:
+    """A searcher that counts what is asked of it."""
+
+    def __init__(self, searcher: Searcher) -> None:
+        self._searcher = searcher
+        self._lock = threading.Lock()
+        self.searches = 0
+
+    def hybrid(self, query: str, vector: np.ndarray, **asked: Any) -> list[Hit]:
+        with self._lock:
+            self.searches += 1
+        return self._searcher.hybrid(query, vector, **asked)
+
+    def document(self, document: str) -> Iterator[Chunk]:
+        return self._searcher.document(document)
+
+
 def run(
     request: Request,
     with_: Collaborators,
@@ -133,13 +172,23 @@ def run(
     """
     tracer = Tracer(emit)
     watch = RunWatch(tracer, stopped, budget_s)
-    tools = _tools(request.plan, with_, tracer, watch)
+    if request.plan.has("auto"):
+        request = replace(request, plan=_chosen(request, with_, tracer, watch))
+    searcher = _Counted(with_.searcher)
+    tools = _tools(request.plan, with_, searcher, tracer, watch)
     state = RunState(
         question=request.question,
+        turns=request.turns,
+        rewrites=request.plan.has("rewrite"),
+        gates=request.plan.has("gate"),
         where=request.where,
         contexts=request.contexts,
         validates=request.plan.has("validate"),
         scans=request.plan.has("scan") and _asks_for_all(request.question),
+        max_hops=request.plan.settings(MultiHopSettings).max_hops if request.plan.has("multi_hop") else 1,
+        max_iterations=request.plan.settings(SubQueriesSettings).max_iterations
+        if request.plan.has("sub_queries")
+        else 0,
     )
     status: RunStatus = "done"
     note = None
@@ -159,25 +208,49 @@ def run(
             status, state = "failed", state.model_copy(update={"error": str(error)})
         except Exception as error:  # a run must end with a record, whatever a step meets
             status, state = "failed", state.model_copy(update={"error": _unforeseen(step, error)})
-    return _record(request, with_, state, tracer, watch, status, note)
+    return _record(request, with_, state, tracer, watch, searcher.searches, status, note)
 
 
-def _tools(plan: Plan, with_: Collaborators, tracer: Tracer, watch: RunWatch) -> Tools:
+def _tools(plan: Plan, with_: Collaborators, searcher: Searcher, tracer: Tracer, watch: RunWatch) -> Tools:
+    engine, reading, embedder = with_.engine, with_.reading, with_.embedder
     return Tools(
         tracer=tracer,
         watch=watch,
-        hybrid=Hybrid(plan.settings(HybridSettings), with_.searcher, with_.embedder),
-        scan=Scan(plan.settings(ScanSettings), with_.searcher, with_.engine, with_.reading),
         catalogue=with_.catalogue,
-        references=References(plan.settings(ReferencesSettings), with_.searcher, with_.catalogue)
+        embedder=embedder,
+        rewrite=Rewrite(plan.settings(RewriteSettings), engine, reading) if plan.has("rewrite") else None,
+        gate=Gate(plan.settings(GateSettings), engine, reading, with_.catalogue, tuple(TECHNIQUES.values()))
+        if plan.has("gate")
+        else None,
+        scan=Scan(plan.settings(ScanSettings), searcher, engine, reading),
+        hybrid=Hybrid(plan.settings(HybridSettings), searcher, embedder),
+        references=References(plan.settings(ReferencesSettings), searcher, with_.catalogue)
         if plan.has("references")
         else None,
-        multimodal=Multimodal(plan.settings(MultimodalSettings), with_.engine, with_.reading)
+        expand=Expand(plan.settings(ExpandSettings), engine, reading) if plan.has("expand") else None,
+        hyde=Hyde(plan.settings(HydeSettings), engine, reading, embedder) if plan.has("hyde") else None,
+        rerank=Rerank(plan.settings(RerankSettings), engine, reading) if plan.has("rerank") else None,
+        multi_hop=MultiHop(plan.settings(MultiHopSettings), engine, reading) if plan.has("multi_hop") else None,
+        sub_queries=SubQueries(plan.settings(SubQueriesSettings), engine, reading) if plan.has("sub_queries") else None,
+        multimodal=Multimodal(plan.settings(MultimodalSettings), engine, reading, with_.figures)
         if plan.has("multimodal")
         else None,
-        answer=Answer(plan.settings(AnswerSettings), with_.engine, with_.reading),
-        validate=Validate(plan.settings(ValidateSettings), with_.engine, with_.reading),
+        answer=Answer(plan.settings(AnswerSettings), engine, reading),
+        validate=Validate(plan.settings(ValidateSettings), engine, reading),
     )
+
+
+def _chosen(request: Request, with_: Collaborators, tracer: Tracer, watch: RunWatch) -> Plan:
+    """The plan with what the question's kind calls for; what the user set stays as it is."""
+    plan = request.plan
+    with tracer.span("auto", phase="question") as span:
+        auto = Auto(plan.settings(AutoSettings), with_.engine, with_.reading)
+        chosen = auto.choose(request.question, watch)
+        span.set(kind=chosen.kind, why=chosen.why, on=list(chosen.techniques))
+    for name, given in chosen.techniques.items():
+        own = plan.techniques[name].model_dump(exclude_defaults=True) if plan.has(name) else {}
+        plan = plan.set(name, **given | own)
+    return plan.model_copy(update={"name": request.plan.name})
 
 
 def _asks_for_all(question: str) -> bool:
@@ -195,6 +268,7 @@ def _record(
     state: RunState,
     tracer: Tracer,
     watch: RunWatch,
+    searches: int,
     status: RunStatus,
     note: str | None,
 ) -> Run:
@@ -212,7 +286,7 @@ def _record(
         created_at=request.created_at,
         status=status,
         error=state.error,
-        note=note or fell_back,
+        note=note or state.origin or fell_back,
         final_answer=" ".join(sentence.text for sentence in state.sentences) if not refused else _refusal_text(),
         refused=refused,
         refusal=_refusal(state, with_) if refused else None,
@@ -220,8 +294,9 @@ def _record(
         quality_achieved=state.quality,
         issues=state.issues,
         total_hops=state.current_hop,
+        iteration_count=state.iteration,
         seconds=tracer.elapsed_s,
-        searches=len(state.queries_tried),
+        searches=searches,
         usage=watch.usage,
         sentences=state.sentences,
         evidence=state.hits,
@@ -260,9 +335,11 @@ def _use(name: str, plan: Plan, state: RunState, seconds: float | None) -> Techn
 
 def _why_not(name: str, state: RunState) -> str:
     """Why a technique of the plan had nothing to do."""
+    if state.origin:
+        return "The question needed no document."
     if not state.answered and name not in ("scan", "references"):
         return "The run was over before it."
-    if state.answered and not state.current_hop and name in ("references", "hybrid", "multimodal", "answer"):
+    if state.answered and not state.current_hop and name not in ("scan", "validate"):
         return "The whole document was scanned instead."
     if name == "validate" and not state.found:
         return "There was no answer to check."
@@ -270,4 +347,6 @@ def _why_not(name: str, state: RunState) -> str:
         "scan": "The question does not ask for all of a document.",
         "references": "The question names no page, figure, table or section.",
         "multimodal": "The evidence has no table.",
+        **dict.fromkeys(("expand", "hyde", "rerank"), "What the question names was found by its number."),
+        "multi_hop": "The first hop found nothing.",
     }.get(name, "The run was over before it.")

@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from rag_core.llm.engine import Watch
+from rag_core.pipeline.asking import gate, rewrite
+from rag_core.pipeline.retrieval import retrieve, sub_queries
 from rag_core.pipeline.state import RunState
-from rag_core.techniques.answer import Answer, Answered
-from rag_core.techniques.base import Catalogue, Listed
-from rag_core.techniques.hybrid import DEPTH, Hybrid
-from rag_core.techniques.multimodal import Multimodal, operation_in
-from rag_core.techniques.references import References, document_meant, put_first, references_in
-from rag_core.techniques.scan import Scan, whole_question
-from rag_core.techniques.validate import Validate
-from rag_core.trace import Tracer
-from rag_core.types import Hit, SearchFilter
-
-
-@dataclass(frozen=True)
-class Tools:
-    """What the steps of one run work with, wired for its plan."""
-
-    tracer: Tracer
-    watch: Watch
-    catalogue: Catalogue
-    scan: Scan
-    hybrid: Hybrid
-    references: References | None
-    multimodal: Multimodal | None
-    answer: Answer
-    validate: Validate
-
-
-Step = Callable[[RunState, Tools], RunState]
+from rag_core.pipeline.tools import Step, Tools
+from rag_core.techniques.answer import Answered
+from rag_core.techniques.multimodal import operation_in
+from rag_core.techniques.references import document_meant
+from rag_core.techniques.scan import whole_question
+from rag_core.types import SearchFilter
 
 
 def scan(state: RunState, tools: Tools) -> RunState:
     """Answer over all of a document. Reads `question`, `where`; writes `scans`, `hits`, `sentences`."""
     asked = whole_question(state.question)
-    document = document_meant(state.question, _searched(state, tools))
+    document = document_meant(state.question, tools.searched(state))
     given = state.model_copy(update={"scans": False})
     with tools.tracer.span("scan", phase="retrieve", document=document.name if document else None) as span:
         if asked is None or document is None:
@@ -65,45 +44,6 @@ def scan(state: RunState, tools: Tools) -> RunState:
             "sentences": found.sentences,
         }
     )
-
-
-def retrieve(state: RunState, tools: Tools) -> RunState:
-    """Search for the question. Reads `question`; writes `hits`, `queries_tried`, `current_hop`."""
-    query = tools.hybrid.query(state.question)
-    with tools.tracer.span("retrieve", phase="retrieve", hop=state.current_hop + 1, query=query) as span:
-        hits = _with_named(query, state, tools)
-        span.set(found=len(hits), chunks=[hit.chunk.id for hit in hits])
-        if by_words := [one.name for one in _searched(state, tools) if not one.by_meaning]:
-            span.set(by_words=by_words)
-    tools.tracer.emit("evidence", hits=[hit.model_dump(mode="json") for hit in hits])
-    return state.model_copy(
-        update={
-            "hits": tuple(hits),
-            "queries_tried": (*state.queries_tried, query),
-            "current_hop": state.current_hop + 1,
-        }
-    )
-
-
-def _searched(state: RunState, tools: Tools) -> list[Listed]:
-    return [one for one in tools.catalogue.documents() if one.id in state.where.documents or not state.where.documents]
-
-
-def _with_named(query: str, state: RunState, tools: Tools) -> list[Hit]:
-    """The hits, those that the question names by number before all else."""
-    understood = references_in(state.question)
-    if tools.references is None or not understood:
-        return tools.hybrid.search(query, state.where, at_least=state.contexts)
-    with tools.tracer.span("references", understood=[str(reference) for reference in understood]) as span:
-        named = tools.references.find(understood, state.question, state.where)
-        others = tools.hybrid.search(query, state.where, at_least=max(state.contexts, DEPTH))
-        there: list[Hit] = []
-        if named.document and named.pages:
-            on_pages = SearchFilter(documents=(named.document.id,), pages=named.pages)
-            there = tools.hybrid.search(query, on_pages, at_least=DEPTH)
-        document = named.document.name if named.document else None
-        span.set(document=document, pages=list(named.pages), missing=list(named.missing), found=len(there))
-    return put_first(named, there, others)[: tools.hybrid.limit(state.contexts)]
 
 
 def answer(state: RunState, tools: Tools) -> RunState:
@@ -147,4 +87,12 @@ def validate(state: RunState, tools: Tools) -> RunState:
     )
 
 
-STEPS: Mapping[str, Step] = {"scan": scan, "retrieve": retrieve, "answer": answer, "validate": validate}
+STEPS: Mapping[str, Step] = {
+    "rewrite": rewrite,
+    "gate": gate,
+    "scan": scan,
+    "retrieve": retrieve,
+    "sub_queries": sub_queries,
+    "answer": answer,
+    "validate": validate,
+}

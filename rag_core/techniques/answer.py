@@ -257,4 +257,6 @@ ANSWER_TECHNIQUE = Technique(
     summary="Writes the answer from the evidence and cites it.",
     settings=AnswerSettings,
     always=True,
+    verb=Answer.generate,
+    signatures=(ANSWER,),
 )

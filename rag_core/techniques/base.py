@@ -105,6 +105,17 @@ class Memories(Protocol):
     def forget(self, runs: Sequence[str]) -> None: ...
 
 
+class Figures(Protocol):
+    """A collection's figures, to be searched by what they show."""
+
+    by_picture: bool
+    """Whether a picture was given with the question."""
+
+    def like(self, question: str, *, limit: int, where: SearchFilter) -> list[Hit]:
+        """Those that show what the question says or, where a picture was given with it, what that shows; best first."""
+        ...
+
+
 class Passages(Protocol):
     """A collection's chunks by id."""
 

@@ -138,4 +138,5 @@ HYBRID = Technique(
     summary="Searches by meaning and by words at once.",
     settings=HybridSettings,
     always=True,
+    verb=Hybrid.search,
 )

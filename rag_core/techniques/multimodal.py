@@ -4,8 +4,12 @@ The engine only says which cells are meant and what to do with them; values, uni
 and sums, differences, averages, ratios and changes are computed exactly and shown with their cells. Without a model
 rows and columns are found by their headings. Costs some milliseconds, or one model call where something is computed.
 
-Source: Herzig et al. 2020, "TaPas: Weakly Supervised Table Parsing via Pre-training",
-https://arxiv.org/abs/2004.02349 (cells and an operation over them, instead of an answer in words)
+Where CLIP is on, figures are found by what they show too: by the question, or by a picture given with it.
+
+Sources: Herzig et al. 2020, "TaPas: Weakly Supervised Table Parsing via Pre-training",
+https://arxiv.org/abs/2004.02349 (cells and an operation over them, instead of an answer in words);
+Radford et al. 2021, "Learning Transferable Visual Models From Natural Language Supervision",
+https://arxiv.org/abs/2103.00020
 """
 
 from __future__ import annotations
@@ -25,8 +29,8 @@ from rag_core.llm.reading.wordings import other_wordings
 from rag_core.llm.reading.words import stems
 from rag_core.llm.signature import Signature
 from rag_core.parsing.tables import Quantity, TableView, is_nil
-from rag_core.techniques.base import Technique, TechniqueSettings
-from rag_core.types import CellRef, Chunk, Hit, Place, Sentence
+from rag_core.techniques.base import Figures, Technique, TechniqueSettings
+from rag_core.types import CellRef, Chunk, Hit, Place, SearchFilter, Sentence
 
 Operation = Literal["read", "sum", "difference", "average", "ratio", "share", "change", "highest", "lowest"]
 
@@ -73,17 +77,25 @@ _QUARTERS = ("first", "second", "third", "fourth")
 _TOTAL = re.compile(r"\b(?:total|sum|overall|all)\b", re.IGNORECASE)
 _SCALE_WORDS = {1: "", 10**3: " thousand", 10**6: " million", 10**9: " billion", 10**12: " trillion"}
 _TWO: frozenset[Operation] = frozenset({"difference", "ratio", "share", "change"})
+# 'Figure' is left out: with a number it is found by that, without one it is often a number that is meant.
+_PICTURE_WANTED = re.compile(
+    r"\b(?:charts?|graphs?|diagrams?|pictures?|images?|photo\w*|maps?|logos?|drawings?|illustrations?)\b",
+    re.IGNORECASE,
+)
 # A row counts as named from this share of its label on: names are shortened and misspelt in questions.
 _NAMED = 0.5
 _ROWS_COMPARED = 6
 
 
 class MultimodalSettings(TechniqueSettings):
-    """How tables take part in an answer."""
+    """How tables and figures take part in an answer."""
 
     tables: int = Field(default=8, ge=1, le=30, description="Tables of the evidence that are looked into.")
     certainty: float = Field(
         default=0.6, ge=0, le=1, description="Without a model: how well row and column must fit to answer with a cell."
+    )
+    figures: int = Field(
+        default=2, ge=1, le=10, description="With CLIP: figures found by what they show that join the evidence."
     )
 
 
@@ -147,12 +159,34 @@ Question: {question}
 
 
 class Multimodal:
-    """Answers from the cells of tables."""
+    """Answers from the cells of tables, and finds figures by what they show."""
 
-    def __init__(self, settings: MultimodalSettings, engine: Engine, reading: Reading) -> None:
+    def __init__(
+        self, settings: MultimodalSettings, engine: Engine, reading: Reading, figures: Figures | None = None
+    ) -> None:
         self._settings = settings
         self._engine = engine
         self._reading = reading
+        self.figures = figures
+
+    def with_figures(self, question: str, hits: Sequence[Hit], where: SearchFilter) -> list[Hit]:
+        """The evidence with the figures that show most of what is asked.
+
+        Returns:
+            These figures first where the question asks for a picture or comes with one, else after all other hits;
+            with their closeness as 'image', and scores that keep the list's order.
+        """
+        if self.figures is None:
+            return [*hits]
+        seen = {hit.chunk.id: hit for hit in self.figures.like(question, limit=self._settings.figures, where=where)}
+        others = {hit.chunk.id: hit for hit in hits}
+        if self.figures.by_picture or _PICTURE_WANTED.search(question):
+            best = hits[0].score if hits else 1.0
+            first = [_placed(hit, others.get(chunk_id, hit), best) for chunk_id, hit in seen.items()]
+            return [*first, *(hit for chunk_id, hit in others.items() if chunk_id not in seen)]
+        last = hits[-1].score if hits else 1.0
+        placed = [_placed(seen[hit.chunk.id], hit, hit.score) if hit.chunk.id in seen else hit for hit in hits]
+        return [*placed, *(_placed(hit, hit, last) for chunk_id, hit in seen.items() if chunk_id not in others)]
 
     def answer(self, question: str, hits: Sequence[Hit], watch: Watch) -> Sentence | None:
         """The answer that cells give; None where the question wants no number or no table has it.
@@ -182,6 +216,10 @@ class Multimodal:
         if not cells or chosen.certainty < self._settings.certainty:
             return None
         return _sentence(chosen.operation, cells, chosen.certainty)
+
+
+def _placed(seen: Hit, hit: Hit, score: float) -> Hit:
+    return hit.model_copy(update={"score": score, "scores": hit.scores | seen.scores})
 
 
 @dataclass(frozen=True)
@@ -530,4 +568,6 @@ MULTIMODAL = Technique(
     group="answer",
     summary="Reads numbers from table cells and computes with them by code.",
     settings=MultimodalSettings,
+    verb=Multimodal.answer,
+    signatures=(CHOOSE,),
 )

@@ -286,4 +286,5 @@ REFERENCES = Technique(
     group="retrieve",
     summary="Finds a page, figure, table or section that the question names by its number.",
     settings=ReferencesSettings,
+    verb=References.find,
 )

@@ -306,4 +306,6 @@ SCAN = Technique(
     group="retrieve",
     summary="Counts and lists over all pages of a document instead of the best ten chunks.",
     settings=ScanSettings,
+    verb=Scan.answer,
+    signatures=(COLLECT,),
 )

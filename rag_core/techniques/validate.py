@@ -145,4 +145,6 @@ VALIDATE = Technique(
     group="check",
     summary="Holds every sentence of the answer against what it cites.",
     settings=ValidateSettings,
+    verb=Validate.check,
+    signatures=(QUALITY,),
 )

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
+from rag_core.embedding.clip import ImageEmbedder, find_clip
 from rag_core.embedding.minilm import TextEmbedder
 from rag_core.embedding.weights import find_weights
 from rag_core.errors import QuestionError, RagError, StoreError, UnknownDocument
@@ -34,11 +35,13 @@ from rag_core.pipeline.runner import Collaborators, Request, check_question, run
 from rag_core.settings import ROOT, Settings
 from rag_core.stores.originals import Originals
 from rag_core.stores.weaviate.chunks import ChunkStore
+from rag_core.techniques.base import Turn
+from rag_core.techniques.describe import Describe, DescribeSettings, Estimate
 from rag_core.types import Chunk, Element, SearchFilter
 from rag_core.workbench.engines import EngineChoice, SavedConnection
 from rag_core.workbench.files import FileResult, files_in, reason_of, result_of
 from rag_core.workbench.health import PartHealth, disk_health, embedder_health, model_health, ocr_health, store_health
-from rag_core.workbench.searched import Documents, Tenant
+from rag_core.workbench.searched import Documents, Figures, Tenant
 from rag_core.workbench.watching import Watched
 
 DEFAULT_COLLECTION = "Documents"
@@ -53,15 +56,33 @@ _Say = Callable[[str], None]
 class Workbench:
     """Everything over one data directory, wired. Safe for threads; one a process."""
 
-    def __init__(self, settings: Settings, ledger: Ledger, store: ChunkStore, embedder: TextEmbedder) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        store: ChunkStore,
+        embedder: TextEmbedder,
+        images: ImageEmbedder | None = None,
+    ) -> None:
         self.settings = settings
         self._ledger = ledger
         self._store = store
         self._embedder = embedder
+        self._images = images
         self._reading = Reading(embedder)
         self._originals = Originals(settings)
         self._parser = Parser(settings)
-        parts = Parts(ledger, self._originals, self._parser, store, embedder, ChunkSettings())
+        parts = Parts(
+            ledger,
+            self._originals,
+            self._parser,
+            store,
+            embedder,
+            ChunkSettings(),
+            images=images,
+            describer=self._describer,
+            describes=settings.describe_figures,
+        )
         self._fingerprint = parts.fingerprint
         self._ingest = Ingest(parts, settings.data_dir, settings.max_file_mb)
         self._history = History(settings.data_dir / "runs.sqlite")
@@ -82,10 +103,12 @@ class Workbench:
         try:
             settings.data_dir.mkdir(parents=True, exist_ok=True)
             embedder = TextEmbedder(find_weights(settings, say), settings.precision, cache_dir=settings.cache_dir)
+            images = ImageEmbedder(find_clip(settings, say)) if settings.clip else None
+            fingerprint = fingerprint_of(ChunkSettings(), embedder.name, *([images.name] if images else []))
             with ExitStack() as opened:
-                store = ChunkStore.open(settings, fingerprint_of(ChunkSettings(), embedder.name), say=say)
+                store = ChunkStore.open(settings, fingerprint, say=say, images=images is not None)
                 opened.callback(store.close)
-                workbench = cls(settings, Ledger(settings.data_dir / "ledger.sqlite"), store, embedder)
+                workbench = cls(settings, Ledger(settings.data_dir / "ledger.sqlite"), store, embedder, images)
                 opened.pop_all()
                 return workbench
         except (OSError, sqlite3.Error) as error:
@@ -267,6 +290,45 @@ class Workbench:
         self._ingest.delete(record.id)
         self._ingest.work(record.id)
 
+    def estimate_descriptions(self, collection: str) -> Estimate:
+        """What having the figures of a collection described would take, beside those that are described already.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            RagError: There is no model that sees.
+        """
+        describer, tenant = self._seeing(), self._ledger.tenant(collection)
+        self._store.ensure_tenant(tenant)  # nothing of the collection may have been written yet
+        chunks = Tenant(self._store, tenant, self._ingest.hurry)
+        documents = [record for record in self._ledger.documents(collection) if record.figures]
+        estimates = (
+            describer.estimate([*chunks.document(record.id)], self._originals.figures(record.sha256))
+            for record in documents
+        )
+        return sum(estimates, Estimate())
+
+    def describe(
+        self, collection: str, *, now: bool = False, told: Callable[[FileResult], None] = lambda result: None
+    ) -> None:
+        """Have the figures of a collection described by a model that sees, from now on, in the background.
+
+        Args:
+            now: Do it here; returns when what is there is described.
+            told: With `now`: called with the result of each document that has figures.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            RagError: There is no model that sees.
+        """
+        self._seeing()
+        self._ledger.tenant(collection)
+        refined = self._ingest.describe(collection)
+        for document_id in refined if now else ():
+            began = time.perf_counter()
+            self._ingest.work(document_id)
+            if record := self._ledger.document(document_id):
+                told(result_of(record, changed=True, seconds=time.perf_counter() - began))
+
     def elements(self, document_id: str, page: int) -> list[Element]:
         """What was read of a page."""
         return self._ledger.elements(document_id, page)
@@ -333,17 +395,21 @@ class Workbench:
         documents: Sequence[str] = (),
         engine: str | None = None,
         contexts: int = 10,
+        picture: Path | None = None,
     ) -> Run:
         """Ask and wait for the answer.
 
         Args:
             documents: Names; only these are searched.
             engine: 'keyless' or 'model'; the model where there is one, when not given.
+            picture: Figures like this one come first in the evidence; only where CLIP is on.
 
         Raises:
             RagError: The question cannot be asked so; nothing was searched.
         """
-        request, with_ = self._prepared(question, plan, collection, documents, engine, contexts=contexts)
+        request, with_ = self._prepared(
+            question, plan, collection, documents, engine, contexts=contexts, picture=picture
+        )
         return self._answer(LiveRun(request.id, request.chat), request, with_)
 
     def start(
@@ -355,13 +421,14 @@ class Workbench:
         documents: Sequence[str] = (),
         engine: str | None = None,
         chat: str = "",
+        picture: Path | None = None,
     ) -> str:
-        """Ask in the background; gives the id of the run.
+        """Ask in the background; gives the id of the run. The picture is read before this returns.
 
         Raises:
             RagError: The question cannot be asked so; nothing was searched.
         """
-        request, with_ = self._prepared(question, plan, collection, documents, engine, chat=chat)
+        request, with_ = self._prepared(question, plan, collection, documents, engine, chat=chat, picture=picture)
         live = LiveRun(request.id, chat)
         self._live.start(live, lambda live: self._answer(live, request, with_))
         return request.id
@@ -382,6 +449,11 @@ class Workbench:
     def chat(self, chat_id: str) -> list[Run]:
         """The runs of a conversation, oldest first."""
         return self._history.chat(chat_id) if chat_id else []
+
+    def _turns(self, chat_id: str) -> tuple[Turn, ...]:
+        """What was asked and answered in a conversation, oldest first."""
+        answered = (run for run in self.chat(chat_id) if run.status == "done" and not run.refused)
+        return tuple(Turn(question=run.question, answer=run.final_answer) for run in answered)
 
     def recent_chats(self, limit: int = 20) -> list[ChatInfo]:
         return self._history.recent_chats(limit)
@@ -442,6 +514,7 @@ class Workbench:
         *,
         chat: str = "",
         contexts: int = 10,
+        picture: Path | None = None,
     ) -> tuple[Request, Collaborators]:
         asked = check_question(question, self.settings.max_question_chars)
         collection = collection or self.default_collection()
@@ -459,6 +532,7 @@ class Workbench:
             documents=tuple(record.name for record in found),
             where=SearchFilter(documents=tuple(record.id for record in found)),
             chat=chat,
+            turns=self._turns(chat),
             contexts=contexts,
         )
         with_ = Collaborators(
@@ -468,8 +542,17 @@ class Workbench:
             reading=self._reading.over(self._ledger.statistics(collection)),
             engine=self._engine(engine),
             documents=len(searchable),
+            figures=self._figures_in(tenant, request.plan, picture),
         )
         return request, with_
+
+    def _figures_in(self, tenant: str, plan: Plan, picture: Path | None) -> Figures | None:
+        if picture is not None and not (self._images and plan.has("multimodal")):
+            raise QuestionError(
+                "Searching by a picture needs CLIP and the technique 'multimodal': set RAGSCOPE_CLIP=true and start "
+                "again, and have the technique on."
+            )
+        return Figures(self._store, tenant, self._images, picture) if self._images else None
 
     def _answer(self, live: LiveRun, request: Request, with_: Collaborators) -> Run:
         record = Run(
@@ -503,6 +586,22 @@ class Workbench:
         if name == "keyless" or connection is None:
             return KeylessEngine()
         return ModelEngine(connection, silence_s=self.settings.model_timeout_s)
+
+    def _describer(self) -> Describe | None:
+        """What describes figures: a model that sees, at the endpoint of the model in use."""
+        connection, model = self.connection(), self.settings.vision_model
+        if connection is None or model is None:
+            return None
+        seeing = connection.model_copy(update={"model": model})
+        return Describe(DescribeSettings(), ModelEngine(seeing, silence_s=self.settings.model_timeout_s), self._reading)
+
+    def _seeing(self) -> Describe:
+        if (describer := self._describer()) is None:
+            raise RagError(
+                "No model that sees is set: choose an endpoint in Settings, or set OPENAI_BASE_URL and OPENAI_MODEL, "
+                "and name the model in MULTIMODAL_VISION_MODEL."
+            )
+        return describer
 
     def _ingested(self, path: Path, name: str, collection: str, quick: bool) -> FileResult:
         began = time.perf_counter()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rag_core.embedding.clip import ImageEmbedder
 from rag_core.indexing.ledger import Ledger
 from rag_core.indexing.records import DocumentRecord
 from rag_core.stores.weaviate.chunks import ChunkStore
 from rag_core.techniques.base import Listed
-from rag_core.types import Chunk, Hit
+from rag_core.types import Chunk, Hit, SearchFilter
 
 _AT_ONCE = 1_000
 _PAGE_NUMBER = re.compile(r"(?:^|\s)(?:page\s*)?([0-9]{1,4}|[ivxlc]{1,6})(?:\s*(?:of|/)\s*[0-9]{1,4})?(?:\s|$)", re.I)
@@ -45,6 +47,30 @@ class Tenant:
                 return
             last = page[-1].id
 
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        """Those of these chunks that are there."""
+        return self._store.get(self._tenant, ids)
+
+
+class Figures:
+    """The figures of one collection, by their image vectors."""
+
+    def __init__(self, store: ChunkStore, tenant: str, images: ImageEmbedder, picture: Path | None) -> None:
+        """Search a tenant, by the picture where one is given.
+
+        Raises:
+            PictureError: It is none that can be read.
+        """
+        self._store = store
+        self._tenant = tenant
+        self._images = images
+        self.by_picture = picture is not None
+        self._given = None if picture is None else images.embed_images([picture])[0]
+
+    def like(self, question: str, *, limit: int, where: SearchFilter) -> list[Hit]:
+        vector = self._images.embed_texts([question])[0] if self._given is None else self._given
+        return self._store.near_image(self._tenant, vector, limit=limit, where=where)
+
 
 class Documents:
     """The documents of one collection that can be asked now."""
@@ -52,7 +78,7 @@ class Documents:
     def __init__(self, ledger: Ledger, records: Sequence[DocumentRecord]) -> None:
         self._ledger = ledger
         self._listed = [
-            Listed.model_validate(record.model_dump(include=set(Listed.model_fields))) for record in records
+            Listed(version=record.sha256, **record.model_dump(include=set(Listed.model_fields))) for record in records
         ]
 
     def documents(self) -> Sequence[Listed]:

@@ -149,6 +149,14 @@ def test_token_vectors_are_the_hidden_states_of_the_words(float32: TextEmbedder,
         assert (tokens * unit(state[1:-1])).sum(axis=1).min() > 0.9999
 
 
+def test_token_spans_say_where_each_token_vector_stands(int8: TextEmbedder) -> None:
+    text = "Zürich's foxes unbelievably sleep"
+    spans = int8.token_spans(text)
+    assert len(spans) == len(int8.token_vectors([text])[0])
+    assert text[slice(*spans[0])] == "Zürich"
+    assert "".join(text[start:end] for start, end in spans) == text.replace(" ", "")
+
+
 def test_a_remembered_vector_cannot_be_changed(int8: TextEmbedder) -> None:
     vector = int8.embed_one("asked twice")
     assert int8.embed_one("asked twice") is vector

@@ -23,6 +23,7 @@ from rag_core.settings import ROOT, Settings
 from rag_core.types import Chunk
 from rag_core.workbench import Workbench
 from tests.papers import a_pdf
+from tests.parsing import pdfs
 
 THINGS = "anchor bakery candle dolphin engine falcon garden harbour island jungle kettle lantern meadow needle".split()
 
@@ -254,3 +255,10 @@ def test_after_a_kill_everything_is_there_with_its_vector(tmp_path: Path, reache
         assert len(stored(workbench, record)) == record.chunks
         assert {chunk.page for chunk in stored(workbench, record)} == set(range(1, 41))
         assert without_vector(workbench, record) == set()
+
+
+def test_a_scan_is_kept_with_how_well_each_page_was_read(workbench: Workbench, collection: str, tmp_path: Path) -> None:
+    workbench.ingest(pdfs.scan(tmp_path / "a.pdf"), collection=collection)
+    ((page, read),) = the(workbench, collection).ocr.items()
+    assert (page, read.reason) == (1, "scan")
+    assert 0.5 < read.confidence <= 1

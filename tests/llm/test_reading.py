@@ -54,3 +54,10 @@ def test_closeness_keeps_the_order_and_a_second_look_costs_no_embedding() -> Non
 
 def test_without_texts_there_is_no_closeness() -> None:
     assert Reading(WordVectors()).closeness("red fox", []).shape == (0,)
+
+
+def test_tokens_of_rare_words_count_more_and_those_of_stop_words_nothing() -> None:
+    reading = Reading(WordVectors(), Corpus())
+    rare, common, neither = reading.token_closeness("what is rare common", ["rare", "common", "what is"])
+    assert rare > common > neither
+    assert reading.token_closeness("rare", []).shape == (0,)

@@ -8,7 +8,7 @@ import pytest
 
 from pages._parts.library import notices, row, to_retry
 from rag_core.indexing.records import DocumentRecord, Progress
-from rag_core.parsing.records import FailedPage
+from rag_core.parsing.records import FailedPage, PageOcr
 
 BROKEN = FailedPage(page=7, reason="it is damaged.")
 
@@ -79,6 +79,11 @@ def test_pages_that_failed_are_told_once_a_reason() -> None:
     assert drawn["problem"] == f"Pages 7 and 12 could not be read: {reason}"
     assert drawn["state"]["words"] == "16 of 18 pages"
     assert (drawn["group"], drawn["actions"], drawn["more"][0]) == ("attention", ["open"], "retry")
+
+
+def test_a_scan_says_how_many_pages_were_read_by_ocr_and_how_well() -> None:
+    read = {1: PageOcr(confidence=0.9, reason="scan"), 4: PageOcr(confidence=0.98, reason="characters")}
+    assert row(record(pages=9, ocr=read))["line"] == "9 pages · 2 pages read by OCR, 94% sure"
 
 
 def test_a_thousand_failed_pages_stay_one_line() -> None:

@@ -3,6 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_core.pipeline.state import RunState, next_step
+from rag_core.techniques.multi_hop import Hop
+
+
+def a_hop(suggested: str = "") -> Hop:
+    return Hop(context="", completeness=0.5, missing=(), suggested=suggested)
 
 
 @pytest.mark.parametrize(
@@ -12,6 +17,15 @@ from rag_core.pipeline.state import RunState, next_step
         ({"scans": True}, "scan"),
         ({"answered": True}, "validate"),
         ({"current_hop": 1}, "answer"),
+        ({"current_hop": 1, "max_hops": 3, "hop": a_hop("more")}, "retrieve"),
+        ({"current_hop": 1, "max_hops": 3, "hop": a_hop()}, "answer"),
+        ({"current_hop": 3, "max_hops": 3, "hop": a_hop("more")}, "answer"),
+        ({"current_hop": 1, "max_iterations": 2}, "sub_queries"),
+        ({"current_hop": 1, "max_hops": 3, "hop": a_hop("more"), "max_iterations": 2}, "retrieve"),
+        ({"current_hop": 1, "max_iterations": 2, "iteration": 1, "focused": ("gap",)}, "sub_queries"),
+        ({"current_hop": 1, "max_iterations": 2, "iteration": 1}, "answer"),
+        ({"current_hop": 1, "max_iterations": 2, "iteration": 2, "focused": ("gap",)}, "answer"),
+        ({"answered": True, "max_iterations": 2}, "validate"),
         ({"current_hop": 1, "answered": True}, "validate"),
         ({"current_hop": 1, "answered": True, "quality": 0.5}, None),
         ({"current_hop": 1, "answered": True, "found": False}, None),
@@ -23,26 +37,37 @@ def test_what_comes_next_is_a_table(fields: dict, step: str | None) -> None:
     assert next_step(RunState(question="?", **fields)) == step
 
 
-WRITES = {
-    "scan": {"scans": False},
-    "retrieve": {"current_hop": 1},
-    "answer": {"answered": True},
-    "validate": {"quality": 0.1},
-}
+def written(state: RunState, step: str) -> dict:
+    """What a step writes that never wants to stop."""
+    return {
+        "scan": {"scans": False},
+        "retrieve": {"current_hop": state.current_hop + 1, "hop": a_hop("more")},
+        "sub_queries": {"iteration": state.iteration + 1, "focused": ("more",)},
+        "answer": {"answered": True},
+        "validate": {"quality": 0.1},
+    }[step]
 
 
 @given(
     st.builds(
         RunState,
         question=st.just("?"),
-        current_hop=st.integers(0, 2),
+        max_hops=st.integers(1, 8),
+        max_iterations=st.integers(0, 5),
+        current_hop=st.integers(0, 9),
+        iteration=st.integers(0, 6),
+        hop=st.sampled_from([None, a_hop(), a_hop("more")]),
+        focused=st.sampled_from([(), ("more",)]),
         answered=st.booleans(),
         scans=st.booleans(),
     )
 )
-def test_every_run_ends(state: RunState) -> None:
-    for _ in range(len(WRITES) + 1):
+def test_every_run_ends_within_its_bounds(state: RunState) -> None:
+    began = state
+    for _ in range(state.max_hops + state.max_iterations + len(("scan", "answer", "validate"))):
         if (step := next_step(state)) is None:
-            return
-        state = state.model_copy(update=WRITES[step])
-    raise AssertionError("it goes on for ever")
+            break
+        state = state.model_copy(update=written(state, step))
+    assert next_step(state) is None
+    assert state.current_hop <= max(began.max_hops, began.current_hop)
+    assert state.iteration <= max(began.max_iterations, began.iteration)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from rag_core.errors import StoreError, UnknownCollection
+from rag_core.settings import Settings
+from rag_core.stores.weaviate import schema
 from rag_core.stores.weaviate.chunks import ChunkStore, fuse_by_rank
 from rag_core.types import SearchFilter
 from tests.stores.samples import make_chunk, random_vectors
@@ -26,6 +29,7 @@ def test_a_chunk_comes_back_as_it_was_put(store: ChunkStore, tenant: str) -> Non
         kind="table",
         section=("Results", "Zürich"),
         caption="Table 1",
+        nearby="It rose by a third.",
         html="<table></table>",
         image="a.png",
         source="p-7",
@@ -270,3 +274,55 @@ def test_a_second_open_finds_the_collection(store: ChunkStore, settings, tenant:
 def test_a_fingerprint_that_is_no_name_is_refused(settings) -> None:
     with pytest.raises(StoreError, match="letters, digits"):
         ChunkStore.open(settings, "a/b")
+
+
+@pytest.fixture(scope="module")
+def seeing(settings: Settings, store: ChunkStore) -> Iterator[ChunkStore]:
+    opened = ChunkStore.open(settings, "seeing", images=True)
+    opened.ensure_tenant("t")
+    yield opened
+    opened.close()
+
+
+def test_figures_are_found_by_their_image_vectors_alone(seeing: ChunkStore) -> None:
+    figures = [make_chunk("", order=n, kind="figure", image=f"{n}.png", caption=f"Figure {n}") for n in range(5)]
+    text = make_chunk("cloud", order=9)
+    vectors, images = random_vectors(6), random_vectors(5, 16)
+    seeing.put("t", [*figures, text], vectors, images=dict(zip([one.id for one in figures], images, strict=True)))
+    hits = seeing.near_image("t", images[3], limit=9)
+    assert (len(hits), hits[0].chunk) == (5, figures[3])
+    assert hits[0].scores == {"image": pytest.approx(1, abs=1e-5)}
+    only = SearchFilter(pages=(figures[0].page or 0,))
+    assert {hit.chunk.page for hit in seeing.near_image("t", images[3], limit=9, where=only)} == {figures[0].page}
+    assert seeing.near_vector("t", vectors[5], limit=1)[0].chunk == text
+
+
+def test_a_figure_written_again_keeps_its_image_vector_until_it_shows_something_else(seeing: ChunkStore) -> None:
+    figure = make_chunk("2019 2020", document="d7", kind="figure", image="a.png")
+    (image,) = random_vectors(1, 16)
+    seeing.put("t", [figure], random_vectors(1), images={figure.id: image})
+    for again in (figure.model_copy(update={"name": "new.pdf"}), figure.model_copy(update={"caption": "Figure 1"})):
+        seeing.put("t", [again])
+        np.testing.assert_allclose(seeing.image_vectors("t", [figure.id])[figure.id], image, atol=1e-6)
+    seeing.put("t", [figure.model_copy(update={"image": "b.png"})], random_vectors(1))
+    assert seeing.image_vectors("t", [figure.id]) == {}
+
+
+def test_where_there_are_no_image_vectors_none_are_found(store: ChunkStore, tenant: str) -> None:
+    store.put(tenant, [make_chunk("cloud", image="a.png")], random_vectors(1))
+    assert store.near_image(tenant, random_vectors(1, 16)[0], limit=3) == []
+
+
+def test_a_collection_from_before_a_property_was_there_gets_it(
+    settings: Settings, store: ChunkStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(schema, "_PROPERTIES", [item for item in schema._PROPERTIES if item.name != "nearby"])
+        old = ChunkStore.open(settings, "earlier")
+    old.ensure_tenant("t")
+    old.close()
+    opened = ChunkStore.open(settings, "earlier")
+    chunk = make_chunk("cloud", kind="figure", nearby="It rose by a third.")
+    opened.put("t", [chunk], random_vectors(1))
+    assert opened.bm25("t", "cloud", limit=1)[0].chunk == chunk
+    opened.close()

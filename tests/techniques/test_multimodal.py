@@ -9,7 +9,7 @@ from rag_core.llm.model import ModelEngine
 from rag_core.llm.reading.reading import Reading
 from rag_core.parsing.tables import Quantity
 from rag_core.techniques.multimodal import Multimodal, MultimodalSettings, operation_in, periods_in, shown
-from rag_core.types import Hit, Sentence
+from rag_core.types import Hit, SearchFilter, Sentence
 from tests.fakes import Watch, WordVectors, a_chunk
 from tests.model_server import model_server, says
 
@@ -195,3 +195,34 @@ def test_numbers_are_shown_with_unit_and_scale() -> None:
     assert shown(Quantity(Decimal("50.0"), "$", 10**6)) == "$ 50.0 million"
     assert shown(Quantity(Decimal("-3.1"), "%")) == "−3.1%"
     assert shown(Quantity(Decimal(1200), "USD")) == "1,200 USD"
+
+
+class Seen:
+    """Figures that every search finds."""
+
+    def __init__(self, *hits: Hit, by_picture: bool = False) -> None:
+        self.hits, self.by_picture = hits, by_picture
+
+    def like(self, question: str, *, limit: int, where: SearchFilter) -> list[Hit]:
+        return [*self.hits[:limit]]
+
+
+@pytest.mark.parametrize(
+    ("question", "by_picture", "order"),
+    [
+        ("How did sales grow?", False, ["text", "both", "seen"]),
+        ("Which chart shows how sales grew?", False, ["both", "seen", "text"]),
+        ("What is this?", True, ["both", "seen", "text"]),
+    ],
+)
+def test_figures_found_by_what_they_show_come_first_where_a_picture_is_wanted(
+    question: str, by_picture: bool, order: list[str]
+) -> None:
+    text, both = (Hit(chunk=a_chunk(id_, id_=id_), score=score) for id_, score in (("text", 0.8), ("both", 0.5)))
+    seen = [Hit(chunk=a_chunk(id_, id_=id_), score=0.3, scores={"image": 0.3}) for id_ in ("both", "seen")]
+    figures = Seen(*seen, by_picture=by_picture)
+    technique = Multimodal(MultimodalSettings(), KeylessEngine(), Reading(WordVectors()), figures)
+    found = technique.with_figures(question, [text, both], SearchFilter())
+    assert [hit.chunk.id for hit in found] == order
+    assert {hit.chunk.id for hit in found if "image" in hit.scores} == {"both", "seen"}
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)

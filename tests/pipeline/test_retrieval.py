@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_core.errors import StoreError
+from rag_core.llm.connections import ModelConnection
+from rag_core.llm.engine import Engine, KeylessEngine
+from rag_core.llm.model import ModelEngine
+from rag_core.llm.reading.reading import Reading
+from rag_core.pipeline.plan import PRESETS, Plan
+from rag_core.pipeline.run import Run
+from rag_core.pipeline.runner import Collaborators, Request, run
+from rag_core.types import Chunk, Hit
+from tests.fakes import Documents, WordVectors, a_hit
+from tests.model_server import Turn, model_server, says
+
+BARE = PRESETS["simple"].off("validate")
+QUESTION = "In which town was the director of Silent Harbour born?"
+FILM = a_hit("Silent Harbour is a 1950 drama film. It was directed by Anton Vesely.", id_="film")
+TOWN = a_hit("Anton Vesely was a film director born in Kolin.", id_="town")
+ELSE = a_hit("Nothing of this is of any use.", id_="else")
+
+
+class Library:
+    """A collection that finds what stands on the first shelf whose name is in the query.
+
+    Searches for anything but the whole question wait for each other at `parts`.
+    """
+
+    def __init__(
+        self,
+        shelves: Mapping[str, Sequence[Hit] | Exception],
+        parts: threading.Barrier | None = None,
+        whole: str = QUESTION,
+    ) -> None:
+        self.shelves = shelves
+        self.parts = parts
+        self.whole = whole
+        self.asked: list[str] = []
+
+    def hybrid(self, query: str, vector: object, **_: object) -> list[Hit]:
+        self.asked.append(query)
+        if self.parts and query != self.whole:
+            self.parts.wait(5)
+        found = next((hits for word, hits in self.shelves.items() if word in query), [ELSE])
+        if isinstance(found, Exception):
+            raise found
+        return list(found)
+
+    def document(self, document: str) -> Iterator[Chunk]:
+        return iter([FILM.chunk, TOWN.chunk])
+
+
+def ask(question: str, plan: Plan, library: Library, engine: Engine | None = None) -> Run:
+    with_ = Collaborators(library, Documents(), WordVectors(), Reading(WordVectors()), engine or KeylessEngine())
+    return run(Request(question=question, plan=plan, collection="Films"), with_)
+
+
+def spans(told: Run, name: str) -> list[dict]:
+    return [span.attributes for span in told.spans if span.name == name]
+
+
+def test_a_second_hop_goes_over_the_bridge_and_its_evidence_joins_the_first() -> None:
+    library = Library({"Silent Harbour": [FILM], "Anton": [TOWN]})
+    told = ask(QUESTION, BARE.on("multi_hop"), library)
+    assert library.asked[0] == QUESTION
+    assert library.asked[1].startswith("Anton Vesely")
+    assert {"film", "town"} <= {hit.chunk.id for hit in told.evidence}
+    assert told.total_hops == len(spans(told, "retrieve")) >= 2
+    assert told.searches == len(library.asked)
+    assert "born" in spans(told, "multi_hop")[0]["missing"]
+
+
+def test_a_hop_that_brings_no_new_chunk_is_the_last() -> None:
+    library = Library({"": [FILM]})
+    told = ask(QUESTION, BARE.set("multi_hop", max_hops=8), library)
+    assert told.total_hops == 2
+    assert spans(told, "retrieve")[1]["why"] == "It brought no new chunk."
+
+
+def test_parts_are_searched_at_the_same_time_and_told_in_the_order_asked() -> None:
+    question = "Who was born first, Anton Vesely or Berta Novak?"
+    library = Library({"Anton": [TOWN], "Berta": [FILM]}, parts=threading.Barrier(2), whole=question)
+    told = ask(question, BARE.set("sub_queries", max_iterations=1), library)
+    assert told.status == "done"
+    assert [part["query"].split()[0] for part in spans(told, "sub_query")] == ["Anton", "Berta"]
+    (round_,) = [span for span in told.spans if span.name == "sub_queries"]
+    assert {span.parent_id for span in told.spans if span.name == "sub_query"} == {round_.span_id}
+    assert told.iteration_count == 1
+
+
+def test_a_part_that_fails_spoils_none_of_the_others() -> None:
+    question = "Who was born earlier, Anton Vesely or Berta Novak?"
+    library = Library({question: [ELSE], "Anton": [TOWN], "Berta": StoreError("It is down: start it.")})
+    told = ask(question, BARE.on("sub_queries"), library)
+    assert told.status == "done"
+    assert "town" in {hit.chunk.id for hit in told.evidence}
+    assert [span.error for span in told.spans if span.name == "sub_query"][:2] == [None, "It is down: start it."]
+
+
+def test_a_round_in_which_all_fail_ends_the_run_with_what_it_has() -> None:
+    question = "Who was born earlier, Anton Vesely or Berta Novak?"
+    library = Library({question: [FILM], "": StoreError("It is down: start it.")})
+    told = ask(question, BARE.on("sub_queries"), library)
+    assert (told.status, told.error) == ("failed", "It is down: start it.")
+    assert [hit.chunk.id for hit in told.evidence] == ["film"]
+
+
+def test_a_question_that_asks_one_thing_is_not_taken_apart() -> None:
+    library = Library({"": [FILM]})
+    told = ask("When was it shown?", BARE.on("sub_queries"), library)
+    assert library.asked == ["When was it shown?"]
+    assert spans(told, "sub_queries")[0]["why"] == "It asks one thing."
+
+
+@pytest.mark.parametrize("technique", ["expand", "hyde"])
+def test_a_further_search_for_the_same_that_fails_is_done_without(technique: str) -> None:
+    class Once(Library):
+        def hybrid(self, query: str, vector: object, **asked: object) -> list[Hit]:
+            if self.asked:
+                raise StoreError("It is down: start it.")
+            return super().hybrid(query, vector, **asked)
+
+    told = ask("Who directed the film?", BARE.on(technique), Once({"": [FILM, TOWN]}))
+    assert told.status == "done"
+    assert {hit.chunk.id for hit in told.evidence} == {"film", "town"}
+    assert [span.error for span in told.spans if span.name == technique] == ["It is down: start it."]
+
+
+def test_what_was_added_imagined_and_moved_is_told() -> None:
+    told = ask("Who was the film director?", BARE.on("expand").on("hyde").on("rerank"), Library({"": [FILM, TOWN]}))
+    assert {"anton", "vesely"} <= set(spans(told, "expand")[0]["terms"])
+    assert "Anton Vesely was a film director born in Kolin." in spans(told, "hyde")[0]["hypotheticals"]
+    assert told.evidence[0].scores["rerank"] == 10
+    assert {hit.scores["was"] for hit in told.evidence} == {1, 2}
+    assert told.searches == 3
+    assert all(told.techniques[name].ran for name in ("expand", "hyde", "rerank"))
+
+
+def test_what_is_named_by_its_number_is_moved_by_nothing() -> None:
+    plan = BARE.on("rerank").on("expand")
+    told = ask("What does page 1 say?", plan, Library({"": [FILM, TOWN]}))
+    assert not told.techniques["rerank"].ran
+    assert told.techniques["rerank"].why == "What the question names was found by its number."
+
+
+WORDS = st.sampled_from("Anton Berta Cyril Dora film town born first or and who where director".split())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=8).map(" ".join), st.sampled_from(list(PRESETS)))
+def test_no_preset_searches_for_the_same_words_twice_but_for_the_same_question(question: str, preset: str) -> None:
+    library = Library({"Anton": [TOWN, FILM], "Berta": [FILM], "film": [FILM, ELSE]})
+    plan = PRESETS[preset]
+    for technique in ("expand", "hyde"):  # these search for the same words with another vector, or with more words
+        plan = plan.off(technique)
+    told = ask(question, plan, library)
+    assert told.status == "done"
+    assert len(set(library.asked)) == len(library.asked)
+
+
+# Calls of a question whose model never finds its evidence complete, and never repeats itself.
+CALLS = {
+    "simple": 2,
+    "fast": 2 + (4 + 3) + 3 + 2,
+    "balanced": 2 + (4 + 4 + 3) + (3 + 2) + 2,
+    "quality": 2 + (4 * 5 - 1) + 5 * (1 + 3) + 1 + (3 + 2 + 2) + 2,
+}
+
+
+@pytest.mark.parametrize("preset", CALLS)
+def test_a_preset_makes_the_calls_that_it_says(preset: str) -> None:
+    count = 0
+
+    def reply(prompt: str) -> Turn:
+        nonlocal count
+        count += 1
+        fields = {
+            "need": "documents",
+            "refined_query": f"query {count}",
+            "query": f"query {count}",
+            "context": "Something.",
+            "completeness": 0.1,
+            "terms": ["more"],
+            "judged": [{"passage": 1, "score": 5}],
+            "sub_questions": [f"part {count}"],
+            "synthesis": "Something.",
+            "needs_more": True,
+            "focused_queries": [f"gap {count}"],
+            "quality": 0.5,
+        }
+        asked = prompt.rpartition("nothing else: ")[2]
+        return says(json.dumps(fields) if asked.startswith("{") else "It is so [1].\nCONFIDENCE: 0.5")
+
+    class New(Library):
+        def hybrid(self, query: str, vector: object, **asked: object) -> list[Hit]:
+            self.asked.append(query)
+            return [a_hit(f"Found for {query}.", id_=f"hit {len(self.asked)}")]
+
+    with model_server() as server:
+        server.then = reply
+        engine = ModelEngine(ModelConnection(kind="openai", base_url=server.base_url, model="scripted"))
+        told = ask(f"Please tell me: {QUESTION}", PRESETS[preset], New({}), engine)
+    assert told.usage.model_calls == CALLS[preset], [prompt.signature for prompt in told.prompts]
+    assert {prompt.engine for prompt in told.prompts} == {"scripted"}
