@@ -73,8 +73,9 @@ def wait_until_up(url: str, seconds: float = 90) -> str:
         time.sleep(0.2)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """A browser; not for the session, since Playwright's loop would be in the way of the tests that come after."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield browser
