@@ -202,7 +202,7 @@ def _measured_ours(level: Level, workers: int, files: Sequence[Path]) -> dict[st
 
 
 def _llama_index(path: Path) -> list[Document]:
-    from llama_index.readers.file import PDFReader
+    from llama_index.readers.file import PDFReader  # pyright: ignore[reportMissingImports]
 
     return PDFReader().load_data(path)
 

@@ -140,7 +140,7 @@ def ours(workbench: Workbench, collection: str) -> Search:
 def peer(workbench: Workbench, collection: str, pdfs: Sequence[Path]) -> Search:
     """LlamaIndex's quickstart over the same documents, in a collection of its own in the same Weaviate."""
     try:
-        from llama_index.readers.file import PDFReader
+        from llama_index.readers.file import PDFReader  # pyright: ignore[reportMissingImports]
         from llama_index.vector_stores.weaviate import WeaviateVectorStore
     except ImportError as error:
         raise SystemExit(
