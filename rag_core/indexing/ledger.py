@@ -236,6 +236,9 @@ class Ledger:
         """
         with self._lock, self._transaction():
             known = self._row("SELECT * FROM documents WHERE collection = ? AND name = ?", collection, name)
+            if known and known["deleting"]:  # it goes its way under another name: what comes begins anew
+                self._db.execute("UPDATE documents SET name = name || char(10) || id WHERE id = ?", (known["id"],))
+                known = None
             document_id = known["id"] if known else self._free_id(f"{collection}\n{name}")
             if known is None:
                 self._db.execute(
@@ -250,7 +253,7 @@ class Ledger:
             column = "next_sha256" if known["searchable"] and sha256 != known["sha256"] else "sha256"
             self._db.execute(
                 f"""UPDATE documents SET {column} = ?, bytes = ?, password = COALESCE(?, password), state = 'waiting',
-                    code = NULL, reason = NULL, deleting = 0 WHERE id = ?""",
+                    code = NULL, reason = NULL WHERE id = ?""",
                 (sha256, size, password, document_id),
             )
         return document_id, True

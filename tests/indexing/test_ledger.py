@@ -198,3 +198,13 @@ def test_names_that_look_alike_have_tenants_of_their_own(ledger: Ledger) -> None
 
 def test_stems_are_counted_once_a_chunk() -> None:
     assert count_stems([["fox", "fox"], ["fox", "owl"]]) == {"fox": 2, "owl": 1}
+
+
+def test_a_file_that_comes_again_while_its_deletion_runs_begins_anew(ledger: Ledger) -> None:
+    leaving, _ = add(ledger)
+    ledger.mark_deleting(leaving)
+    document, changed = add(ledger)
+    assert changed
+    assert document != leaving
+    assert ledger.forget(leaving) == []  # its content is the new one's, too
+    assert [record.id for record in ledger.documents("Papers")] == [document]
