@@ -13,7 +13,7 @@ run: setup
 	@exec $(BIN)/streamlit run app.py --server.port $(PORT)
 
 test: setup browser
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: packages
 	$(BIN)/ruff check .

@@ -1,9 +1,10 @@
 """How long until a first answer: from the start of the app, and of one question at 1,000 and 50,000 chunks.
 
-    python -m benchmarks.first_answer [--quick]
+    python -m benchmarks.first_answer [--quick | --presets]
 
 A question is timed to its ranked evidence, beside the bare Weaviate hybrid query with its embedding, and to its
-finished answer, beside the same techniques called by hand without trace and history. All in one run, interleaved.
+finished answer, beside the same techniques called by hand without trace and history, and by the other presets. All in
+one run, interleaved. Each question has a name and is complete in no chunk, so that presets with hops take them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from benchmarks.table import machine, percentile, print_table, timed_s
+from benchmarks.table import machine, percentile, print_aim, print_table, timed_s
 from rag_core.indexing.ledger import Ledger, Reading, count_stems
 from rag_core.llm.engine import KeylessEngine
 from rag_core.llm.reading.words import stems
@@ -39,28 +40,40 @@ from rag_core.techniques.validate import Validate, ValidateSettings
 from rag_core.trace import Tracer
 from rag_core.types import Box, Chunk, Place, SearchFilter
 from rag_core.workbench import Workbench
+from rag_core.workbench.asking import Asked
 
 COLLECTION = "Benchmark"
 QUESTIONS = 60
+TIMES_SIMPLE = {"balanced": 8, "quality": 20}
+"""What a keyless question may take by a preset, in times of what it takes by `simple`."""
+EVIDENCE = 1.3
+"""What ranked evidence may take, in times of the bare query with its embedding."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="1,000 chunks only, and no app")
+    parser.add_argument("--presets", action="store_true", help="the presets at 50,000 chunks alone")
     parsed = parser.parse_args()
     print(machine())
-    for chunks in (1_000,) if parsed.quick else (1_000, 50_000):
+    for chunks in (1_000,) if parsed.quick else (50_000,) if parsed.presets else (1_000, 50_000):
         with tempfile.TemporaryDirectory() as folder:
-            of_a_question(chunks, Path(folder))
-    if not parsed.quick:
+            of_a_question(chunks, Path(folder), presets_alone=parsed.presets)
+    if not (parsed.quick or parsed.presets):
         of_the_app()
 
 
-def of_a_question(chunks: int, folder: Path) -> None:
+def of_a_question(chunks: int, folder: Path, *, presets_alone: bool) -> None:
     with Workbench.open(Settings.from_env({"RAGSCOPE_DATA_DIR": str(folder)})) as workbench:
         texts = fill(workbench, chunks)
-        rows = measured(workbench, texts)
-        show(f"One keyless question, simple plan, {chunks:,} chunks", "ms", rows, baseline="bare hybrid query")
+        if not presets_alone:
+            rows = measured(workbench, texts)
+            show(f"One keyless question, simple plan, {chunks:,} chunks", "ms", rows, baseline="bare hybrid query")
+            say_times("evidence", rows["to ranked evidence"], rows["bare hybrid query"], EVIDENCE, "the bare query")
+        rows = by_preset(workbench, texts)
+        show(f"One keyless question to its finished answer, {chunks:,} chunks", "ms", rows, baseline="simple")
+        for preset, times in TIMES_SIMPLE.items():
+            say_times(preset, rows[preset], rows["simple"], times, "simple")
         server = psutil.Process(int((folder / "weaviate" / "pid").read_text()))
         ours = psutil.Process()
         print(f"resident: {megabytes(ours)} MB here, {megabytes(server)} MB Weaviate\n")
@@ -86,6 +99,24 @@ def measured(workbench: Workbench, texts: list[str]) -> dict[str, list[float]]:
     return {name: found[name] for name in order}
 
 
+def by_preset(workbench: Workbench, texts: list[str]) -> dict[str, list[float]]:
+    """Milliseconds to the finished answer by preset; says how often each searched."""
+    found: dict[str, list[float]] = {preset: [] for preset in ("simple", "fast", "balanced", "quality")}
+    searches = Counter[str]()
+    rng = random.Random(11)
+    for number in range(QUESTIONS // 2 + 3):
+        for preset, milliseconds in found.items():
+            question = a_question(rng, texts)
+            began = time.perf_counter()
+            run = workbench.ask(question, plan=PRESETS[preset], collection=COLLECTION, engine="keyless")
+            if number >= 3:
+                milliseconds.append(1e3 * (time.perf_counter() - began))
+                searches[preset] += run.searches
+    each = [f"{preset} {searches[preset] / len(times):.1f}" for preset, times in found.items()]
+    print(f"\nsearches a question: {', '.join(each)}")
+    return found
+
+
 def bare(workbench: Workbench, question: str) -> None:
     """What no product can be quicker than: embed the question, ask the vendor's client."""
     vector = workbench._embedder.embed_one(question)
@@ -102,7 +133,7 @@ def bare(workbench: Workbench, question: str) -> None:
 
 def by_hand(workbench: Workbench, question: str) -> None:
     """The techniques of the simple plan in a row, with nothing noted and nothing kept."""
-    request, with_ = workbench._prepared(question, PRESETS["simple"], COLLECTION, (), "keyless")
+    request, with_ = workbench._prepared(Asked(question, PRESETS["simple"], COLLECTION, engine="keyless"))
     watch = RunWatch(Tracer(), lambda: False, 300)
     hits = Hybrid(HybridSettings(), with_.searcher, with_.embedder).search(question, SearchFilter())
     given = Answer(AnswerSettings(), KeylessEngine(), with_.reading).generate(request.question, hits, watch)
@@ -170,7 +201,7 @@ def fill(workbench: Workbench, chunks: int) -> list[str]:
 
 
 def a_chunk(document: str, order: int, rng: random.Random, words: list[str], weights: list[float]) -> Chunk:
-    sentences = [" ".join(rng.choices(words, weights, k=12)).capitalize() + "." for _ in range(5)]
+    sentences = [a_sentence(rng, words, weights) for _ in range(5)]
     place = Place(page=1, boxes=(Box(x0=72, y0=72, x1=500, y1=200),))
     return Chunk(
         id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{order}")),
@@ -182,9 +213,16 @@ def a_chunk(document: str, order: int, rng: random.Random, words: list[str], wei
     )
 
 
+def a_sentence(rng: random.Random, words: list[str], weights: list[float]) -> str:
+    """Twelve words, one of them a name."""
+    said = rng.choices(words, weights, k=12)
+    return " ".join([said[0].capitalize(), *said[1:6], said[6].capitalize(), *said[7:]]) + "."
+
+
 def a_question(rng: random.Random, texts: list[str]) -> str:
-    picked = rng.choice(texts).split()
-    return f"What of {' '.join(rng.sample(picked, 6))}?"
+    picked = rng.choice(texts).replace(".", "").split()
+    name = rng.choice([word for word in picked if word.istitle()])
+    return f"What of {name} by {' '.join(rng.sample(picked, 5)).lower()}?"
 
 
 def of_the_app() -> None:
@@ -263,6 +301,11 @@ def show(title: str, unit: str, samples: dict[str, list[float]], baseline: str) 
         for name, values in samples.items()
     ]
     print_table(title, [unit, "p50", "p95", f"x {baseline}"], rows)
+
+
+def say_times(what: str, samples: list[float], baseline: list[float], most: float, of: str) -> None:
+    times = percentile(samples, 50) / percentile(baseline, 50)
+    print_aim(f"{what}, p50 in times of {of}", times, f"under {most}", met=times < most)
 
 
 def megabytes(process: psutil.Process) -> int:

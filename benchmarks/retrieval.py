@@ -1,10 +1,11 @@
-"""What each retrieval technique buys: passages found, alone and as presets, beside BM25, vectors and LlamaIndex.
+"""What each retrieval technique buys: evidence found, alone and as presets, beside BM25, vectors and LlamaIndex.
 
     python -m benchmarks.retrieval [--set NAME]... [--limit N] [--only ROW]... [--data FOLDER] [--alone]
 
 Every row asks the same questions of the same chunks in the same run, without a model. nDCG@10 and recall are of the
-passages labelled as evidence; 'all@10' is the share of questions with all of them among the first ten. Milliseconds
-are those of retrieval, searches those that reached the store. Indexes are kept in the folder.
+passages, or pages, labelled as evidence; 'all@10' is the share of questions with all of them among the first ten. A
+set of PDFs is asked as a whole and, as NAME-given, each question of its own document. Milliseconds are those of
+retrieval, searches those that reached the store. Indexes are kept in the folder.
 """
 
 from __future__ import annotations
@@ -14,60 +15,84 @@ import logging
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
 from pydantic import BaseModel
 
+from benchmarks import pages
 from benchmarks.evaluation import evaluation_set
 from benchmarks.table import machine, print_aim, print_table
-from rag_core.indexing.passages import read_passages
 from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.run import Run
 from rag_core.settings import Settings
+from rag_core.types import Chunk
 from rag_core.workbench import Workbench
 
-SETS = ("scifact", "hotpotqa", "2wiki", "xquad")
-AIMS: Mapping[str, tuple[str, float]] = {"scifact": ("nDCG@10", 0.75), "hotpotqa": ("recall@5", 0.86)}
 METRICS = ("nDCG@10", "recall@2", "recall@5", "all@10")
-COUNTS: Mapping[str, Sequence[str]] = {
-    "scifact": ("nDCG@10",),
-    "hotpotqa": ("recall@2", "recall@5", "all@10"),
-    "2wiki": ("recall@2", "recall@5", "all@10"),
-    "xquad": ("nDCG@10",),
-}
-"""What a set is measured by: sets with several passages a question by finding all of them."""
 LOSS_ALLOWED = 0.01
-"""What a preset may lie below `simple` by any of these."""
-_TECHNIQUES = ("expand", "hyde", "rerank", "multi_hop", "sub_queries")
+"""What a preset may lie below `simple` by any of a set's metrics."""
+PASSAGES, CHUNKS = 10, pages.CONTEXTS
+"""Asked for a question: so many that ten passages, or ten pages, are among them."""
+_TECHNIQUES = ("references", "expand", "hyde", "rerank", "multi_hop", "sub_queries")
 _PHASES = ("question", "retrieve", "sub_queries")
 
 
+@dataclass(frozen=True)
+class LabelledSet:
+    """Where questions are, what they are measured by, and what some row of ours should reach.
+
+    Sets with several passages a question are measured by finding all of them.
+    """
+
+    folder: str
+    metrics: tuple[str, ...]
+    aim: tuple[str, float] | None = None
+    queries: str = "queries.jsonl"
+    given: bool = False
+
+
+_ALL = ("recall@2", "recall@5", "all@10")
+SETS: Mapping[str, LabelledSet] = {
+    "scifact": LabelledSet("scifact", ("nDCG@10",), ("nDCG@10", 0.75)),
+    "hotpotqa": LabelledSet("hotpotqa", _ALL, ("recall@5", 0.86)),
+    "2wiki": LabelledSet("2wiki", _ALL),
+    "xquad": LabelledSet("xquad", ("nDCG@10",)),
+    "xquad-crosslingual": LabelledSet("xquad", ("nDCG@10",), queries="queries_crosslingual.jsonl"),
+    **{name: LabelledSet(name, ("recall@5",), ("recall@5", whole)) for name, (whole, _) in pages.AIMS.items()},
+    **{
+        f"{name}-given": LabelledSet(name, ("recall@5",), ("recall@5", given), given=True)
+        for name, (_, given) in pages.AIMS.items()
+    },
+}
+
+
 class Labelled(BaseModel):
-    """A question of a set with the passages that answer it."""
+    """A question with the passages, or pages, that answer it; `document` is the one that it is asked of."""
 
     question: str
     evidence_ids: list[str]
+    document: str | None = None
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one question brought: ids of passages, best first."""
+    """What one question brought: ids of passages or pages, best first."""
 
     ids: list[str]
     ms: float
     searches: int
 
 
-Search = Callable[[str], Found]
+Search = Callable[[Labelled], Found]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", action="append", choices=SETS, help="only this one; repeatable")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions of each set")
+    parser.add_argument("--set", action="append", choices=list(SETS), help="only this one; repeatable")
+    parser.add_argument("--limit", type=int, metavar="N", help="only N questions of each set, spread over it")
     parser.add_argument("--only", action="append", metavar="ROW", help="only this row; repeatable")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "ragscope-retrieval")
     parser.add_argument("--alone", action="store_true", help="without the peer")
@@ -76,17 +101,23 @@ def main() -> None:
     logging.disable(logging.WARNING)  # the peer's client tells of every request
     with Workbench.open(Settings.from_env({"RAGSCOPE_DATA_DIR": str(parsed.data)})) as workbench:
         for name in parsed.set or SETS:
-            place = evaluation_set(name)
+            labelled_set = SETS[name]
+            place = evaluation_set(labelled_set.folder)
             if place is None:
                 print(f"\n{name} is not here: set RAGSCOPE_EVAL_DIR")
                 continue
-            corpus = next(place.glob("corpus.jsonl*"))
-            workbench.ingest(corpus, collection=name)
-            rows = {row: ours(workbench, name, plan) for row, plan in plans().items()}
+            collection = labelled_set.folder
+            workbench.ingest(*files(place), collection=collection)
+            rows = {row: ours(workbench, collection, plan) for row, plan in plans().items()}
             if not parsed.alone:
-                rows["LlamaIndex hybrid"] = peer(workbench, name, corpus)
+                rows["LlamaIndex hybrid"] = peer(workbench, collection)
             wanted = {row: search for row, search in rows.items() if not parsed.only or row in parsed.only}
-            measure(name, labelled(place)[: parsed.limit], wanted)
+            measure(name, spread(labelled(place, labelled_set), parsed.limit), wanted)
+
+
+def files(place: Path) -> list[Path]:
+    """What a set is asked of: its PDFs, or its passages."""
+    return sorted((place / "pdfs").glob("*.pdf")) or list(place.glob("corpus.jsonl*"))
 
 
 def plans() -> dict[str, Plan]:
@@ -99,9 +130,35 @@ def plans() -> dict[str, Plan]:
     return {**sides, **alone, **{f"preset {name}": plan for name, plan in PRESETS.items()}}
 
 
-def labelled(place: Path) -> list[Labelled]:
-    lines = (place / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+def labelled(place: Path, of: LabelledSet) -> list[Labelled]:
+    """The questions of a set that have evidence."""
+    if (place / "pdfs").exists():
+        return [
+            Labelled(
+                question=one.question,
+                evidence_ids=list(dict.fromkeys(page_id(at.pdf, at.page) for at in one.evidence)),
+                document=one.evidence[0].pdf if of.given else None,
+            )
+            for one in pages.labelled(place, {pdf.name for pdf in files(place)})
+        ]
+    lines = (place / of.queries).read_text(encoding="utf-8").splitlines()
     return [question for line in lines if (question := Labelled.model_validate_json(line)).evidence_ids]
+
+
+def page_id(document: str, page: int) -> str:
+    return f"{document} {page}"
+
+
+def id_of(chunk: Chunk) -> str:
+    """The passage or the page that a chunk stands on."""
+    return chunk.source or page_id(chunk.name, chunk.page or 0)
+
+
+def spread(questions: Sequence[Labelled], limit: int | None) -> list[Labelled]:
+    """So many of them, at even distances: sets are sorted by document or language."""
+    if limit is None or limit >= len(questions):
+        return list(questions)
+    return [questions[at * len(questions) // limit] for at in range(limit)]
 
 
 def measure(name: str, questions: Sequence[Labelled], rows: Mapping[str, Search]) -> None:
@@ -109,7 +166,7 @@ def measure(name: str, questions: Sequence[Labelled], rows: Mapping[str, Search]
     found: dict[str, list[Found]] = {row: [] for row in rows}
     for question in questions:
         for row, search in rows.items():
-            found[row].append(search(question.question))
+            found[row].append(search(question))
     reached = {row: scores(questions, of_row) for row, of_row in found.items()}
     cells = [
         [
@@ -121,13 +178,13 @@ def measure(name: str, questions: Sequence[Labelled], rows: Mapping[str, Search]
         for row, of_row in found.items()
     ]
     print_table(f"{name}, {len(questions)} questions", ["", *METRICS, "ms", "searches"], cells)
-    if name in AIMS and reached:
-        metric, aim = AIMS[name]
+    if (wanted := SETS[name].aim) and reached:
+        metric, aim = wanted
         best = max((scored[metric] for row, scored in reached.items() if row != "LlamaIndex hybrid"), default=0)
         print_aim(f"{name}, the best row's {metric}", best, f"at least {aim}", met=best >= aim)
     for row, scored in reached.items():
         if row.startswith("preset ") and "preset simple" in reached:
-            loss = max(reached["preset simple"][metric] - scored[metric] for metric in COUNTS[name])
+            loss = max(reached["preset simple"][metric] - scored[metric] for metric in SETS[name].metrics)
             print_aim(f"{name}, {row} below simple by", loss, f"at most {LOSS_ALLOWED}", met=loss <= LOSS_ALLOWED)
 
 
@@ -155,9 +212,16 @@ def scores_of(ids: Sequence[str], gold: set[str]) -> dict[str, float]:
 def ours(workbench: Workbench, collection: str, plan: Plan) -> Search:
     """Questions as the command line asks them."""
 
-    def search(question: str) -> Found:
-        run = workbench.ask(question, collection=collection, plan=plan, engine="keyless")
-        ids = [hit.chunk.source or hit.chunk.id for hit in run.evidence]
+    def search(asked: Labelled) -> Found:
+        run = workbench.ask(
+            asked.question,
+            collection=collection,
+            documents=[asked.document] if asked.document else [],
+            plan=plan,
+            engine="keyless",
+            contexts=CHUNKS if collection in pages.AIMS else PASSAGES,
+        )
+        ids = [id_of(hit.chunk) for hit in run.evidence]
         return Found(list(dict.fromkeys(ids)), retrieval_ms(run), run.searches)
 
     return search
@@ -168,8 +232,8 @@ def retrieval_ms(run: Run) -> float:
     return 1_000 * sum(span.duration_s for span in run.spans if span.parent_id is None and span.phase in _PHASES)
 
 
-def peer(workbench: Workbench, collection: str, corpus: Path) -> Search:
-    """LlamaIndex's own hybrid retriever over the same passages and vectors, in the same Weaviate."""
+def peer(workbench: Workbench, collection: str) -> Search:
+    """LlamaIndex's own hybrid retriever over the same chunks and vectors, in the same Weaviate."""
     try:
         from llama_index.vector_stores.weaviate import WeaviateVectorStore
     except ImportError as error:
@@ -178,39 +242,59 @@ def peer(workbench: Workbench, collection: str, corpus: Path) -> Search:
         ) from error
     from llama_index.core import StorageContext, VectorStoreIndex
     from llama_index.core.schema import TextNode
+    from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
     from llama_index.core.vector_stores.types import VectorStoreQueryMode
-    from weaviate.classes.config import DataType, Property
+    from weaviate.classes.config import DataType, Property, Tokenization
 
     from rag_core.embedding.llama_index import MiniLMEmbedding
 
     client = workbench._store._connection.call(lambda client: client)
-    name = f"Hybrid_{collection}"
+    chunks = list(stored(workbench, collection))
+    name = f"Hybrid_{collection}_{len(chunks)}"
     kept = client.collections.exists(name)
     store = WeaviateVectorStore(weaviate_client=client, index_name=name)
     embedder = MiniLMEmbedding(workbench._embedder)
     if kept:
         index = VectorStoreIndex.from_vector_store(store, embed_model=embedder)
     else:  # our server makes no property by itself
+        config = client.collections.use(name).config
         for property_ in ("source", "_node_content", "_node_type", "document_id", "doc_id"):
-            added = Property(name=property_, data_type=DataType.TEXT, index_searchable=False)
-            client.collections.use(name).config.add_property(added)
-        passages = [passage for passage in read_passages(corpus, corpus.name) if not isinstance(passage, str)]
-        nodes = [TextNode(text=f"{one.title}\n{one.text}".strip(), metadata={"source": one.id}) for one in passages]
-        for node in nodes:
-            node.excluded_embed_metadata_keys = ["source"]
+            config.add_property(Property(name=property_, data_type=DataType.TEXT, index_searchable=False))
+        config.add_property(Property(name="document", data_type=DataType.TEXT, tokenization=Tokenization.FIELD))
+        nodes = [
+            TextNode(
+                text=chunk.searchable_text,
+                metadata={"source": id_of(chunk), "document": chunk.name},
+                excluded_embed_metadata_keys=["source", "document"],
+            )
+            for chunk in chunks
+        ]
         context = StorageContext.from_defaults(vector_store=store)
         index = VectorStoreIndex(nodes, storage_context=context, embed_model=embedder)
-        stored = client.collections.use(name).aggregate.over_all(total_count=True).total_count
-        assert stored == len(nodes), f"the peer stored {stored} of {len(nodes)} passages"
-    retriever = index.as_retriever(similarity_top_k=10, vector_store_query_mode=VectorStoreQueryMode.HYBRID, alpha=0.5)
+        there = client.collections.use(name).aggregate.over_all(total_count=True).total_count
+        assert there == len(nodes), f"the peer stored {there} of {len(nodes)} chunks"
 
-    def search(question: str) -> Found:
+    def search(asked: Labelled) -> Found:
         began = time.perf_counter()
-        hits = retriever.retrieve(question)
+        named = [MetadataFilter(key="document", value=asked.document)] if asked.document else []
+        hits = index.as_retriever(
+            similarity_top_k=CHUNKS if collection in pages.AIMS else PASSAGES,
+            vector_store_query_mode=VectorStoreQueryMode.HYBRID,
+            alpha=0.5,
+            filters=MetadataFilters(filters=[*named]) if named else None,
+        ).retrieve(asked.question)
         ms = 1_000 * (time.perf_counter() - began)
-        return Found([str(hit.metadata["source"]) for hit in hits], ms, 1)
+        return Found(list(dict.fromkeys(str(hit.metadata["source"]) for hit in hits)), ms, 1)
 
     return search
+
+
+def stored(workbench: Workbench, collection: str) -> Iterator[Chunk]:
+    """All chunks of a collection."""
+    tenant, last = workbench._ledger.tenant(collection), None
+    while page := workbench._store.chunks(tenant, after=last, limit=1_000):
+        yield from page
+        last = page[-1].id
 
 
 if __name__ == "__main__":

@@ -8,10 +8,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
-from threading import Event
-from typing import IO, Any
+from threading import Event, Thread
+from typing import IO, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -20,8 +19,14 @@ from rag_core.pipeline.plan import Plan, plan_from, with_assignments
 from rag_core.pipeline.run import Run
 from rag_core.settings import ROOT, Settings
 from rag_core.workbench import DEFAULT_COLLECTION, DEMO_COLLECTION, DEMO_FOLDER, FileResult, Workbench
+from rag_core.workbench.plans import Plans
+from rag_core.workbench.verifying import GivenAnswer, Verifier
 
 DONE, FAILED, WRONG_USE = 0, 1, 2
+
+_ISREL = {True: "relevant", False: "irrelevant", None: None}
+
+L = TypeVar("L", bound=BaseModel)
 
 
 class Question(BaseModel):
@@ -81,7 +86,7 @@ def record_as_json(run: Run, question_id: str | int | None, contexts: int = 10) 
                 "text": hit.chunk.text,
                 "score": hit.score,
                 "scores": hit.scores,
-                "isrel": None,
+                "isrel": _ISREL[hit.relevant],
             }
             for hit in run.evidence[: max(contexts, 10)]
         ],
@@ -116,11 +121,14 @@ def _ingest(parsed: argparse.Namespace) -> int:
 
 
 def _watch(parsed: argparse.Namespace, told: Callable[[FileResult], None]) -> int:
-    with _workbench() as workbench, suppress(KeyboardInterrupt):
+    stopped = Event()
+    # Set by another thread: the signal may come while this one holds the event's own lock.
+    signal.signal(signal.SIGINT, lambda *_: Thread(target=stopped.set).start())
+    with _workbench() as workbench:
         _progress(f"Watching {', '.join(parsed.paths)}: Ctrl-C ends it.")
         workbench.watch(
             *parsed.paths,
-            stopped=Event(),
+            stopped=stopped,
             collection=parsed.collection,
             delete_missing=parsed.delete_missing,
             told=told,
@@ -143,11 +151,11 @@ def _ask(parsed: argparse.Namespace) -> int:
 
 
 def _ask_many(parsed: argparse.Namespace, plan: Plan) -> int:
-    questions = _questions(Path(parsed.questions))
+    questions = _lines(Path(parsed.questions), Question, "id and question")
     out = Path(parsed.out)
-    done = _answered(out, questions)
+    done = _done(out, [question.id for question in questions], "questions")
     failed = 0
-    with _workbench() as workbench, out.open("a", encoding="utf-8") as file:
+    with _workbench() as workbench, _appended(out) as file:
         for question in questions[done:]:
             try:
                 run = _asked(workbench, parsed, plan, question.question, [*parsed.document, *question.names])
@@ -172,6 +180,20 @@ def _asked(workbench: Workbench, parsed: argparse.Namespace, plan: Plan, questio
         contexts=parsed.contexts,
         picture=Path(parsed.picture) if parsed.picture else None,
     )
+
+
+def _verify(parsed: argparse.Namespace) -> int:
+    given, out = Path(parsed.answers), Path(parsed.out)
+    if given.resolve() == out.resolve():
+        return _say("--out must be another file than the answers.", WRONG_USE)
+    answers = _lines(given, GivenAnswer, "id, answer and contexts, a list of texts")
+    left = answers[_done(out, [answer.id for answer in answers], "answers") :]
+    verifier = Verifier.open(Settings.from_env(), _progress)
+    with _appended(out) as file:
+        for verdict in verifier.check(left):
+            _append(file, verdict.model_dump(mode="json"))
+    _progress(f"{len(answers)} answers verified, {len(left)} of them now.")
+    return DONE
 
 
 def _list(parsed: argparse.Namespace) -> int:
@@ -261,6 +283,10 @@ def _parser() -> argparse.ArgumentParser:
     ask.add_argument("--questions", metavar="FILE.jsonl")
     ask.add_argument("--out", metavar="FILE.jsonl")
 
+    verify = _command(commands, "verify", _verify, "check answers from anywhere against their passages")
+    verify.add_argument("answers", metavar="FILE.jsonl")
+    verify.add_argument("--out", required=True, metavar="FILE.jsonl")
+
     listing = _command(commands, "list", _list, "collections and their documents")
     listing.add_argument("--collection")
     delete = _command(commands, "delete", _delete, "remove a document")
@@ -294,7 +320,7 @@ def _workbench() -> Workbench:
 
 
 def _plan(parsed: argparse.Namespace) -> Plan:
-    plan = plan_from(parsed.plan)
+    plan = plan_from(parsed.plan, Plans(Settings.from_env()).named())
     for name in parsed.on:
         plan = plan.on(name)
     for name in parsed.off:
@@ -302,41 +328,54 @@ def _plan(parsed: argparse.Namespace) -> Plan:
     return with_assignments(plan, parsed.set)
 
 
-def _questions(path: Path) -> list[Question]:
+def _lines(path: Path, kind: type[L], needs: str) -> list[L]:
+    """The lines of a file, read.
+
+    Raises:
+        PlanError: It cannot be read, or a line of it has not what it needs.
+    """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")  # `splitlines` would cut at more, within a text
     except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"The questions {path} cannot be read: {error}.") from error
-    questions = []
+        raise PlanError(f"{path} cannot be read: {error}.") from error
+    found = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                questions.append(Question.model_validate(json.loads(line)))
+                found.append(kind.model_validate(json.loads(line)))
             except (ValueError, ValidationError) as error:
-                raise PlanError(f"{path}, line {number}: it is not an object with id and question.") from error
-    return questions
+                raise PlanError(f"{path}, line {number}: it is not an object with {needs}.") from error
+    return found
 
 
-def _answered(out: Path, questions: Sequence[Question]) -> int:
-    """How many of the questions the file answers already; half a line at its end is cut off.
+def _done(out: Path, ids: Sequence[str | int], what: str) -> int:
+    """How many of the lines with these ids the file has results of; half a line at its end is cut off.
 
     Raises:
-        PlanError: The file answers other questions.
+        PlanError: The file is of other lines, or cannot be read.
     """
-    if not out.exists():
-        return 0
-    whole = out.read_bytes()
-    kept = whole[: whole.rfind(b"\n") + 1]
-    lines = kept.splitlines()
     try:
-        ids = [json.loads(line)["id"] for line in lines]
+        whole = out.read_bytes() if out.exists() else b""
+    except OSError as error:
+        raise PlanError(f"{out} cannot be read: {error}.") from error
+    kept = whole[: whole.rfind(b"\n") + 1]
+    try:
+        there = [json.loads(line)["id"] for line in kept.splitlines()]
     except (ValueError, KeyError, TypeError):
-        ids = [None]
-    if ids != [question.id for question in questions[: len(ids)]]:
-        raise PlanError(f"{out} answers other questions: name another file, or remove it.")
+        there = [None]
+    if there != [*ids[: len(there)]]:
+        raise PlanError(f"{out} is of other {what}: name another file, or remove it.")
     if kept != whole:
         out.write_bytes(kept)
-    return len(ids)
+    return len(there)
+
+
+def _appended(out: Path) -> IO[str]:
+    try:
+        # Half a character pair, as broken texts have them, is written as the escape that JSON has for it.
+        return out.open("a", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise PlanError(f"{out} cannot be written: {error}.") from error
 
 
 def _append(file: IO[str], line: dict[str, Any]) -> None:

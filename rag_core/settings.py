@@ -13,10 +13,12 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rag_core.errors import SettingsError
+from rag_core.types import Support
 
 ROOT = Path(__file__).resolve().parents[1]
 Precision = Literal["int8", "float32"]
 OcrEngine = Literal["tesseract", "rapidocr"]
+WebProvider = Literal["auto", "searxng", "tavily", "brave", "ddgs"]
 
 
 def _user_cache() -> Path:
@@ -131,8 +133,19 @@ class Settings(BaseModel):
     run_seconds: float = Field(
         default=300, gt=0, le=7200, alias="RAGSCOPE_RUN_SECONDS", description="A run ends with its best by then."
     )
+    otlp_endpoint: str | None = Field(
+        default=None,
+        pattern=r"^https?://\S+$",
+        alias="OTEL_EXPORTER_OTLP_ENDPOINT",
+        description="Where finished runs are sent as OpenTelemetry traces (docs/telemetry.md).",
+    )
+    otlp_texts: bool = Field(
+        default=False,
+        alias="RAGSCOPE_OTLP_TEXTS",
+        description="Send questions, prompts, passages and answers too, not only counts, times, scores and ids.",
+    )
     enable_hyde: bool | None = Field(
-        default=None, alias="ENABLE_HYDE", description="Whether hypothetical answers are on where no plan is chosen."
+        default=None, alias="ENABLE_HYDE", description="Whether hypothetical answers are on in the presets."
     )
     hyde_num_hypotheticals: int | None = Field(
         default=None, ge=1, le=8, alias="HYDE_NUM_HYPOTHETICALS", description="How many of them, by default."
@@ -140,11 +153,87 @@ class Settings(BaseModel):
     hyde_temperature: float | None = Field(
         default=None, ge=0, le=1.2, alias="HYDE_TEMPERATURE", description="The temperature of the first, by default."
     )
+    enable_self_rag: bool | None = Field(
+        default=None, alias="ENABLE_SELF_RAG", description="Whether Self-RAG is on in the presets."
+    )
+    self_rag_isrel_threshold: float | None = Field(
+        default=None, ge=0, le=1, alias="SELF_RAG_ISREL_THRESHOLD", description="A chunk is relevant from here on."
+    )
+    self_rag_issup_min: Support | None = Field(
+        default=None, alias="SELF_RAG_ISSUP_MIN", description="Segments with less support are rejected."
+    )
+    enable_multimodal: bool | None = Field(
+        default=None, alias="ENABLE_MULTIMODAL", description="Whether tables and figures are on in the presets."
+    )
+    enable_crag: bool | None = Field(
+        default=None, alias="ENABLE_CRAG", description="Whether corrective retrieval is on in the presets."
+    )
+    crag_confidence_threshold: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        alias="CRAG_CONFIDENCE_THRESHOLD",
+        description="A chunk counts as relevant above this score, by default.",
+    )
+    crag_refinement_enabled: bool | None = Field(
+        default=None, alias="CRAG_REFINEMENT_ENABLED", description="Whether chunks are cut down to strips, by default."
+    )
+    crag_web_fallback_enabled: bool | None = Field(
+        default=None,
+        alias="CRAG_WEB_FALLBACK_ENABLED",
+        description="Whether the web is asked where documents do not help: words of the question leave the house.",
+    )
+    web_provider: WebProvider = Field(
+        default="auto",
+        alias="RAGSCOPE_WEB_PROVIDER",
+        description="What searches the web; auto takes the first of searxng, tavily, brave, ddgs that is set up.",
+    )
+    searxng_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://\S+$",
+        alias="RAGSCOPE_SEARXNG_URL",
+        description="Address of a SearXNG that has the format json switched on.",
+    )
+    tavily_api_key: str | None = Field(default=None, alias="TAVILY_API_KEY", description="Key of Tavily's search.")
+    brave_api_key: str | None = Field(default=None, alias="BRAVE_API_KEY", description="Key of Brave's search.")
+    web_timeout_s: float = Field(
+        default=8,
+        gt=0,
+        le=120,
+        alias="RAGSCOPE_WEB_TIMEOUT_S",
+        description="Seconds that a search, or a page, may take.",
+    )
+    web_fetch_pages: bool = Field(
+        default=False,
+        alias="RAGSCOPE_WEB_FETCH_PAGES",
+        description="Read the pages that a web search finds, not only what the search says of them.",
+    )
 
     def toggles(self) -> dict[str, Toggle]:
         """The defaults that the environment gives to techniques, by name; those that it leaves alone are absent."""
-        hyde = {"num_hypotheticals": self.hyde_num_hypotheticals, "temperature": self.hyde_temperature}
-        all_ = {"hyde": Toggle(self.enable_hyde, {name: value for name, value in hyde.items() if value is not None})}
+        given: dict[str, tuple[bool | None, dict[str, Any]]] = {
+            "hyde": (
+                self.enable_hyde,
+                {"num_hypotheticals": self.hyde_num_hypotheticals, "temperature": self.hyde_temperature},
+            ),
+            "self_rag": (
+                self.enable_self_rag,
+                {"isrel_threshold": self.self_rag_isrel_threshold, "issup_min": self.self_rag_issup_min},
+            ),
+            "multimodal": (self.enable_multimodal, {}),
+            "crag": (
+                self.enable_crag,
+                {
+                    "relevance_threshold": self.crag_confidence_threshold,
+                    "refine": self.crag_refinement_enabled,
+                    "web": self.crag_web_fallback_enabled,
+                },
+            ),
+        }
+        all_ = {
+            name: Toggle(on, {key: value for key, value in settings.items() if value is not None})
+            for name, (on, settings) in given.items()
+        }
         return {name: toggle for name, toggle in all_.items() if toggle != (None, {})}
 
     @classmethod

@@ -36,6 +36,7 @@ class TraceEvent(Value):
     duration_s: float = Field(ge=0)
     attributes: dict[str, JsonValue] = Field(default_factory=dict, description="Counts, scores, ids; no full texts.")
     error: str | None = None
+    error_type: str | None = Field(default=None, description="The exception's class, where it ended with one.")
 
 
 class Span:
@@ -50,7 +51,7 @@ class Span:
 
 
 class Tracer:
-    """Collects the spans of one run and tells `emit` when one opens and closes."""
+    """Collects the spans of one run and tells `emit` when one opens, meets an exception and closes."""
 
     def __init__(self, emit: Emit | None = None) -> None:
         self._emit = emit or (lambda kind, data: None)
@@ -82,18 +83,20 @@ class Tracer:
         """
         parent, inherited = _open_span.get()
         phase = phase or inherited
-        span, start, error = Span(self._new_id(), dict(attributes)), self.elapsed_s, None
+        span, start, failed = Span(self._new_id(), dict(attributes)), self.elapsed_s, {}
         token = _open_span.set((span.span_id, phase))
         opened = {"span_id": span.span_id, "parent_id": parent, "name": name, "phase": phase, "start_s": start}
         self._emit("open", opened)
         try:
             yield span
         except BaseException as raised:
-            error = str(raised) or type(raised).__name__
+            type_ = type(raised).__name__
+            failed = {"error": str(raised) or type_, "error_type": type_}
+            self._emit("exception", {"span_id": span.span_id, "name": name, "at_s": self.elapsed_s, **failed})
             raise
         finally:
             _open_span.reset(token)
-            closed = {**opened, "duration_s": self.elapsed_s - start, "attributes": span.attributes, "error": error}
+            closed = {**opened, "duration_s": self.elapsed_s - start, "attributes": span.attributes, **failed}
             self._keep(TraceEvent.model_validate(closed))
 
     def past(self, name: str, seconds: float, **attributes: Any) -> int:

@@ -66,7 +66,10 @@ class Chunk(Value):
     nearby: str = Field(
         default="", description="What the text, or a model, says of a figure or table: searched, not quoted."
     )
-    source: str | None = Field(default=None, description="Id of the passage, for passages files.")
+    source: str | None = Field(
+        default=None, description="Id of the passage, for passages files; the address, for a page of the web."
+    )
+    url: str | None = Field(default=None, description="Where it stands on the web; None where a document holds it.")
     order: int = Field(default=0, ge=0, description="Position in the document.")
 
     @property
@@ -93,6 +96,17 @@ class Hit(Value):
         default_factory=dict,
         description="By name: 'dense' (cosine), 'lexical' (BM25), 'fused' (0..1). A side that missed is absent.",
     )
+    relevant: bool | None = Field(
+        default=None, description="Whether it helps with the question, where that was judged."
+    )
+    refined: str | None = Field(
+        default=None, description="What of the chunk's text the answer is written from; None where all of it."
+    )
+
+    @property
+    def text(self) -> str:
+        """What the answer is written from; a citation still leads to the whole chunk."""
+        return self.chunk.text if self.refined is None else self.refined
 
 
 class CellRef(Value):

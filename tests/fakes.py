@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from rag_core.llm.engine import Call
+from rag_core.llm.reading.words import stems
 from rag_core.techniques.base import Listed
-from rag_core.types import Chunk, Hit, Place
+from rag_core.types import Chunk, Hit, Place, Support
 
 
 class WordVectors:
@@ -44,6 +46,46 @@ class Documents:
 
     def printed(self, document: str, number: str) -> Sequence[int]:
         return self.labels.get(number, ())
+
+
+class Judged(NamedTuple):
+    """A claim as the critic of words judges it."""
+
+    supported: float
+    contradicted: float
+
+
+class WordCritic:
+    """Judges by shared words alone: a claim is contradicted by a passage that has all of it but a number."""
+
+    def relevance(self, question: str, passages: Sequence[str]) -> list[float]:
+        return [_share(question, passage) for passage in passages]
+
+    def support(self, claims: Sequence[str], passages: Sequence[str], question: str = "") -> list[list[Judged]]:
+        return [[self._judged(claim, passage) for passage in passages] for claim in claims]
+
+    def answer_support(self, claim: str, passages: Sequence[str], question: str = "") -> Judged:
+        return self._judged(claim, "\n".join(passages))
+
+    def usefulness(self, question: str, answer: str) -> tuple[float, ...]:
+        share = _share(question, answer)
+        return (1 - share, 0.0, 0.0, 0.0, share)
+
+    def to_support(self, probability: float) -> Support:
+        if probability < 0.5:
+            return "no_support"
+        return "partially_supported" if probability < 0.85 else "fully_supported"
+
+    def _judged(self, claim: str, passage: str) -> Judged:
+        numbers = re.findall(r"\d+", claim)
+        if all(number in passage for number in numbers):
+            return Judged(_share(claim, passage), 0.0)
+        return Judged(0.0, _share(re.sub(r"\d+", "", claim), passage))
+
+
+def _share(asked: str, text: str) -> float:
+    wanted = set(stems(asked))
+    return len(wanted & set(stems(text))) / max(1, len(wanted))
 
 
 class Watch:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import zip_longest
 from typing import Any
 
 
@@ -22,6 +24,8 @@ class Turn:
     pause_s: float = 0
     cut: bool = False
     endless: bool = False
+    likely: Sequence[dict[str, float]] = ()
+    """For each piece the probabilities of what could have stood there, given where they are asked for."""
 
 
 def says(text: str, *, pause_s: float = 0) -> Turn:
@@ -38,6 +42,8 @@ class ModelServer:
     script: list[Turn | Callable[[str], Turn]] = field(default_factory=list)
     then: Turn | Callable[[str], Turn] = field(default_factory=lambda: says("I do not know. [1]\nCONFIDENCE: 0.1"))
     key: str | None = None
+    refuses: str = ""
+    """A field that no request may have."""
     asked: list[dict[str, Any]] = field(default_factory=list)
 
     def next_turn(self, prompt: str) -> Turn:
@@ -53,7 +59,7 @@ def model_server(*, models: Sequence[str] = ("scripted",), port: int = 0) -> Ite
     httpd.daemon_threads = True
     server = ModelServer(base_url=f"http://127.0.0.1:{httpd.server_address[1]}/v1", models=list(models))
     handler.server_state = server  # type: ignore[attr-defined]
-    threading.Thread(target=httpd.serve_forever, daemon=True).start()
+    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
     try:
         yield server
     finally:
@@ -82,6 +88,9 @@ class _Handler(BaseHTTPRequestHandler):
         if state.key and self.headers.get("authorization") != f"Bearer {state.key}":
             self._reply(401, {"error": {"message": "wrong key"}})
             return
+        if state.refuses and state.refuses in body:
+            self._reply(400, {"error": {"message": f"{state.refuses} is not supported"}})
+            return
         if body["model"] not in state.models:
             self._reply(404, {"error": {"message": f"model {body['model']} not found"}})
             return
@@ -90,17 +99,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(turn.status, {"error": {"message": "scripted"}}, turn.headers)
             return
         with suppress(BrokenPipeError, ConnectionResetError):
-            self._stream(turn, ollama=self.path == "/api/chat")
+            self._stream(turn, ollama=self.path == "/api/chat", scores=bool(body.get("logprobs")))
 
-    def _stream(self, turn: Turn, *, ollama: bool) -> None:
+    def _stream(self, turn: Turn, *, ollama: bool, scores: bool) -> None:
         self.send_response(200)
         self.send_header("content-type", "application/x-ndjson" if ollama else "text/event-stream")
         self.end_headers()
         pieces: Iterator[str] = iter(turn.pieces)
         while True:
-            for piece in pieces:
+            for piece, likely in zip_longest(pieces, turn.likely if scores else ()):
                 time.sleep(turn.pause_s)
-                self._piece(piece, ollama=ollama)
+                self._piece(piece, ollama=ollama, likely=likely)
             if not turn.endless:
                 break
             pieces = iter(turn.pieces)
@@ -121,11 +130,16 @@ class _Handler(BaseHTTPRequestHandler):
         self._event({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}})
         self.wfile.write(b"data: [DONE]\n\n")
 
-    def _piece(self, text: str, *, ollama: bool) -> None:
+    def _piece(self, text: str, *, ollama: bool, likely: dict[str, float] | None) -> None:
         if ollama:
             self._line({"message": {"role": "assistant", "content": text}, "done": False})
-        else:
-            self._event({"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": None}]})
+            return
+        choice: dict[str, Any] = {"index": 0, "delta": {"content": text}, "finish_reason": None}
+        if likely:
+            given = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in likely.items()]
+            own = next(entry for entry in given if entry["token"] == text)
+            choice["logprobs"] = {"content": [{**own, "top_logprobs": given}], "refusal": None}
+        self._event({"choices": [choice]})
 
     def _event(self, chunk: dict[str, Any]) -> None:
         whole = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "scripted", **chunk}

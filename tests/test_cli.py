@@ -187,6 +187,72 @@ def test_the_contexts_asked_for_are_given_and_never_fewer_than_ten() -> None:
     assert record_as_json(empty, 7)["id"] == 7
 
 
+ANSWERS = [
+    {
+        "id": "a",
+        "question": "What was revenue in 2023?",
+        "answer": "Revenue was $50 million in 2023. Penguins swim in cold water.",
+        "contexts": ["The forecast is rain.", "Revenue was $50 million in 2023, more than ever."],
+    },
+    {"id": 2, "answer": "The fox\u2028runs \ud800 far.", "contexts": [], "note": "left alone"},
+    {"id": "empty", "question": None, "answer": "", "contexts": ["", "Rain."]},
+]
+
+
+def test_answers_from_anywhere_are_verified_in_order_and_gone_on_with_after_a_kill(tmp_path: Path) -> None:
+    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    given.write_text("\n".join(map(json.dumps, ANSWERS)) + "\n\n", encoding="utf-8")
+    done = run(tmp_path / "data", "verify", str(given), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "data" / "weaviate").exists(), "no server is started for it"
+    first, second, empty = whole = lines(out)
+    assert set(first) >= {"id", "supported", "probability", "isuse", "contexts", "sentences"}
+    assert [line["id"] for line in whole] == ["a", 2, "empty"]
+    held, made_up = first["sentences"]
+    assert (held["text"], held["context"]) == ("Revenue was $50 million in 2023.", 1)
+    assert held["probability"] > 0.5 > made_up["probability"] == first["probability"]
+    assert (held["support"], made_up["support"], first["supported"]) == ("fully_supported", "no_support", False)
+    assert [context["isrel"] for context in first["contexts"]] == ["irrelevant", "relevant"]
+    assert first["isuse"] in range(1, 6)
+    assert (second["contexts"], second["sentences"][0]["context"], second["supported"]) == ([], None, False)
+    assert (empty["sentences"], empty["probability"], len(empty["contexts"])) == ([], 0.0, 2)
+
+    kept, half = out.read_text(encoding="utf-8").split("\n")[:2]
+    out.write_text(f"{kept}\n{half[:30]}", encoding="utf-8")
+    assert run(tmp_path / "data", "verify", str(given), "--out", str(out)).returncode == 0
+    assert lines(out) == whole
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"id": 1, "answer": "a"}', "line 2: it is not an object with id, answer and contexts"),
+        ('{"id": 1, "answer": "a", "contexts": "text"}', "line 2: it is not"),
+        ("not JSON", "line 2: it is not"),
+    ],
+)
+def test_a_line_that_is_no_answer_is_named_and_nothing_is_verified(tmp_path: Path, line: str, said: str) -> None:
+    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    given.write_text(json.dumps(ANSWERS[0]) + f"\n{line}\n", encoding="utf-8")
+    done = run(tmp_path / "data", "verify", str(given), "--out", str(out))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not out.exists()
+
+
+def test_verdicts_are_not_written_over_what_they_are_of_or_over_others(tmp_path: Path) -> None:
+    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    given.write_text(json.dumps(ANSWERS[0]) + "\n", encoding="utf-8")
+    assert run(tmp_path, "verify", str(given), "--out", str(given)).returncode == 2
+    out.write_text(json.dumps({"id": "other"}) + "\n", encoding="utf-8")
+    done = run(tmp_path, "verify", str(given), "--out", str(out))
+    assert done.returncode == 2
+    assert "other answers" in done.stderr
+    assert run(tmp_path, "verify", str(given), "--out", str(tmp_path / "no" / "out.jsonl")).returncode == 2
+    assert run(tmp_path, "verify", str(tmp_path / "none.jsonl"), "--out", str(out)).returncode == 2
+
+
 def test_figures_are_described_when_asked_after_what_it_takes_is_said(tmp_path: Path) -> None:
     path = pdfs.figures(tmp_path / "a.pdf")
     with model_server(models=["seeing"]) as server:

@@ -27,6 +27,9 @@ def test_an_unknown_variable_is_left_alone() -> None:
         ("HYDE_NUM_HYPOTHETICALS", "9", "less than or equal to 8"),
         ("HYDE_TEMPERATURE", "hot", "number"),
         ("RAGSCOPE_EMBED_PRECISION", "int4", "'int8' or 'float32'"),
+        ("CRAG_CONFIDENCE_THRESHOLD", "7", "less than or equal to 1"),
+        ("RAGSCOPE_SEARXNG_URL", "searx.example", "match pattern"),
+        ("RAGSCOPE_WEB_PROVIDER", "bing", "'searxng', 'tavily', 'brave' or 'ddgs'"),
     ],
 )
 def test_a_wrong_value_is_one_line_with_name_value_and_what_is_allowed(name: str, value: str, allowed: str) -> None:
@@ -46,6 +49,11 @@ def test_a_wrong_value_is_one_line_with_name_value_and_what_is_allowed(name: str
         ({"ENABLE_HYDE": "true"}, {"hyde": (True, {})}),
         ({"ENABLE_HYDE": "0", "HYDE_NUM_HYPOTHETICALS": "5"}, {"hyde": (False, {"num_hypotheticals": 5})}),
         ({"HYDE_TEMPERATURE": "0"}, {"hyde": (None, {"temperature": 0.0})}),
+        ({"ENABLE_CRAG": "yes", "CRAG_CONFIDENCE_THRESHOLD": "0.6"}, {"crag": (True, {"relevance_threshold": 0.6})}),
+        (
+            {"CRAG_WEB_FALLBACK_ENABLED": "true", "CRAG_REFINEMENT_ENABLED": "false"},
+            {"crag": (None, {"refine": False, "web": True})},
+        ),
     ],
 )
 def test_the_environment_gives_the_defaults_of_techniques(environment: dict[str, str], toggles: dict) -> None:

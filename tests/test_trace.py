@@ -14,10 +14,28 @@ def test_a_span_inside_another_is_its_child_and_has_its_phase() -> None:
 
 
 def test_an_exception_closes_its_span_with_its_text_and_goes_on() -> None:
-    tracer = Tracer()
-    with pytest.raises(ValueError, match="broken"), tracer.span("step"):
+    heard: list[tuple[str, dict]] = []
+    tracer = Tracer(lambda kind, data: heard.append((kind, data)))
+    with pytest.raises(ValueError, match="broken"), tracer.span("whole"), tracer.span("step"):
         raise ValueError("broken")
-    assert tracer.events[0].error == "broken"
+    assert [(event.error, event.error_type) for event in tracer.events] == [("broken", "ValueError")] * 2
+    assert [(kind, data["name"]) for kind, data in heard] == [
+        ("open", "whole"),
+        ("open", "step"),
+        ("exception", "step"),
+        ("close", "step"),
+        ("exception", "whole"),
+        ("close", "whole"),
+    ]
+    assert heard[2][1]["error"] == "broken"
+    assert heard[2][1]["error_type"] == "ValueError"
+
+
+def test_an_exception_without_a_text_is_told_by_its_name() -> None:
+    tracer = Tracer()
+    with pytest.raises(KeyboardInterrupt), tracer.span("step"):
+        raise KeyboardInterrupt
+    assert tracer.events[0].error == "KeyboardInterrupt"
 
 
 def test_the_live_view_is_told_of_opening_and_closing_in_order() -> None:

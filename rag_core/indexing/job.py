@@ -33,6 +33,7 @@ from rag_core.indexing.passages import is_passages_file, read_passages
 from rag_core.indexing.records import DocumentRecord, Progress, Stage
 from rag_core.indexing.waiting import Waiting
 from rag_core.llm.reading.words import stems
+from rag_core.llm.vocabulary import load_llama_index
 from rag_core.parsing.chunking import ChunkSettings, chunk, chunk_passage
 from rag_core.parsing.kept import KeptPages
 from rag_core.parsing.parser import Parser
@@ -87,8 +88,7 @@ class Parts:
 
 def load_chunker() -> None:
     """Have what cutting needs imported, which takes a second: LlamaIndex, and unstructured by cutting a word."""
-    from llama_index.core import ingestion  # noqa: F401
-
+    load_llama_index()
     word = Element(id="", kind="text", text="ready", place=Place(page=1, boxes=()))
     chunk([word], document="", name="", settings=ChunkSettings())
 
@@ -232,7 +232,7 @@ class Job:
         return kept
 
     def _chunks(self, parsed: Parsed) -> list[Chunk]:
-        # LlamaIndex takes a second to import, and only this flow needs it.
+        load_llama_index()
         from llama_index.core.ingestion import run_transformations
 
         from rag_core.indexing.transformations import ChunkByTitle, chunk_of, element_nodes
@@ -299,6 +299,7 @@ class Job:
         return [made for made in chunks if made.id not in vectors]
 
     def _embedded(self, chunks: Sequence[Chunk]) -> np.ndarray:
+        load_llama_index()
         from llama_index.core.ingestion import run_transformations
 
         from rag_core.embedding.llama_index import MiniLMEmbedding

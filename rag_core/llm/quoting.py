@@ -6,6 +6,6 @@ def quoted(text: str) -> str:
     return f"<passage>\n{without_tags(text)}\n</passage>"
 
 
-def without_tags(text: str) -> str:
+def without_tags(text: str, tag: str = "passage") -> str:
     """The text with its own closing tags spoilt, for prompts that have the tags around it."""
-    return text.replace("</passage", "<\u200b/passage")
+    return text.replace(f"</{tag}", f"<\u200b/{tag}")

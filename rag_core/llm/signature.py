@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag_core.errors import RagError
+from rag_core.llm.likelihood import Scored, Token, scored
 
 if TYPE_CHECKING:
     from rag_core.llm.reading.reading import Reading
@@ -51,6 +52,7 @@ class Signature(Generic[In, Out]):
 
     Args:
         read: Turns a reply without think-blocks into the outputs; by default its last balanced JSON object.
+        read_scored: The same for a reply whose labels are judgements: how likely its tokens were comes with it.
         shown: The part of a reply under way that a reader may see, where it is streamed.
         pictures: The files of the pictures that go with the prompt, for models that see.
 
@@ -64,6 +66,7 @@ class Signature(Generic[In, Out]):
     prompt: str
     keyless: Callable[[In, Reading], Out]
     read: Callable[[str], Out] | None = None
+    read_scored: Callable[[Scored], Out] | None = None
     shown: Callable[[str], str] = str
     pictures: Callable[[In], Sequence[Path]] = _no_pictures
     temperature: float = 0.0
@@ -82,13 +85,16 @@ class Signature(Generic[In, Out]):
     def render(self, inputs: In) -> str:
         """The prompt with its placeholders filled, and how to reply where the reply is JSON."""
         filled = self.prompt.format(**{name: getattr(inputs, name) for name in self.inputs.model_fields})
-        if self.read is not None:
+        if self.read or self.read_scored:
             return filled
         fields = {name: field.description or str(field.annotation) for name, field in self.outputs.model_fields.items()}
         return f"{filled}\nReply with one JSON object and nothing else: {json.dumps(fields, ensure_ascii=False)}"
 
-    def parse(self, reply: str) -> Out:
+    def parse(self, reply: str, tokens: Sequence[Token] = ()) -> Out:
         """Read a model's reply.
+
+        Args:
+            tokens: Of the whole reply, where the endpoint gave them.
 
         Raises:
             ReplyError: It is empty, has no JSON object, or one with wrong fields.
@@ -96,6 +102,8 @@ class Signature(Generic[In, Out]):
         text = without_thinking(reply).strip()
         if not text:
             raise ReplyError("the reply was empty")
+        if self.read_scored is not None:
+            return self.read_scored(scored(text, tokens))
         if self.read is not None:
             return self.read(text)
         try:

@@ -6,22 +6,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, SerializeAsAny, ValidationError
 
 from rag_core.errors import PlanError
+from rag_core.settings import Toggle
 from rag_core.techniques import TECHNIQUES
 from rag_core.techniques.auto import AutoSettings
 from rag_core.techniques.base import TechniqueSettings
+from rag_core.techniques.crag import CragSettings
 from rag_core.techniques.expand import ExpandSettings
 from rag_core.techniques.gate import GateSettings
+from rag_core.techniques.heal import HealSettings
 from rag_core.techniques.hyde import HydeSettings
+from rag_core.techniques.memory import MemorySettings
 from rag_core.techniques.multi_hop import MultiHopSettings
 from rag_core.techniques.rerank import RerankSettings
 from rag_core.techniques.rewrite import RewriteSettings
+from rag_core.techniques.self_correct import SelfCorrectSettings
 from rag_core.techniques.sub_queries import SubQueriesSettings
 from rag_core.types import Value
 
@@ -71,16 +76,35 @@ class Plan(Value):
         return self.model_dump(mode="json")
 
 
-def plan_from(name_or_file: str) -> Plan:
-    """The preset of that name, or the plan in that JSON file.
+def with_toggles(plan: Plan, toggles: Mapping[str, Toggle]) -> Plan:
+    """The plan with what the environment says of techniques; it keeps its name.
+
+    Raises:
+        PlanError: A technique cannot be switched off.
+    """
+    name = plan.name
+    for technique, toggle in toggles.items():
+        if toggle.on is not None:
+            plan = plan.on(technique) if toggle.on else plan.off(technique)
+        if toggle.settings and plan.has(technique):
+            plan = plan.set(technique, **toggle.settings)
+    return plan.model_copy(update={"name": name})
+
+
+def plan_from(name_or_file: str, named: Mapping[str, Plan] | None = None) -> Plan:
+    """The plan of that name, or the one in that JSON file.
+
+    Args:
+        named: The plans that have names; the presets, when not given.
 
     Raises:
         PlanError: Neither, or the file names something that is not there.
     """
-    if name_or_file in PRESETS:
-        return PRESETS[name_or_file]
+    named = PRESETS if named is None else named
+    if name_or_file in named:
+        return named[name_or_file]
     if not name_or_file.endswith(".json"):
-        raise PlanError(f"There is no plan {name_or_file!r}; there are: {', '.join(PRESETS)}, or give a JSON file.")
+        raise PlanError(f"There is no plan {name_or_file!r}; there are: {', '.join(named)}, or give a JSON file.")
     try:
         return plan_from_json(json.loads(Path(name_or_file).read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
@@ -146,7 +170,7 @@ def _preset(name: str, *settings: TechniqueSettings) -> Plan:
     return _made(name, {**usual, **{names[type(one)]: one for one in settings}})
 
 
-ASKING = (RewriteSettings(), GateSettings())
+ASKING = (RewriteSettings(), GateSettings(), MemorySettings())
 
 PRESETS: dict[str, Plan] = {
     plan.name: plan
@@ -155,8 +179,8 @@ PRESETS: dict[str, Plan] = {
         _preset(
             "fast", *ASKING, MultiHopSettings(max_hops=2, quality_threshold=0.7), SubQueriesSettings(max_iterations=1)
         ),
-        _preset("balanced", *ASKING, MultiHopSettings(), SubQueriesSettings()),
-        _preset("auto", *ASKING, AutoSettings()),
+        _preset("balanced", *ASKING, MultiHopSettings(), SubQueriesSettings(), HealSettings()),
+        _preset("auto", *ASKING, AutoSettings(), HealSettings()),
         _preset(
             "quality",
             *ASKING,
@@ -165,6 +189,9 @@ PRESETS: dict[str, Plan] = {
             RerankSettings(),
             MultiHopSettings(max_hops=5, quality_threshold=0.9),
             SubQueriesSettings(max_iterations=3),
+            CragSettings(),
+            SelfCorrectSettings(),
+            HealSettings(quality_target=0.95),
         ),
     )
 }

@@ -11,6 +11,7 @@ from rag_core.pipeline.evidence import fused, joined
 from rag_core.pipeline.state import FoundFor, RunState
 from rag_core.pipeline.tools import Tools
 from rag_core.techniques.hybrid import DEPTH
+from rag_core.techniques.memory import with_recalled
 from rag_core.techniques.multi_hop import Hop
 from rag_core.techniques.references import Reference, put_first, references_in
 from rag_core.techniques.rerank import Rerank
@@ -23,16 +24,16 @@ LATER = 0.8
 def retrieve(state: RunState, tools: Tools) -> RunState:
     """One hop. Reads `question`, `hop`, `hits`; writes `hop`, `hits`, `queries_tried`, `current_hop`."""
     number = state.current_hop + 1
-    with tools.tracer.span("retrieve", phase="retrieve", hop=number) as span:
+    with tools.tracer.span("retrieve", phase="retrieve", hop=number, lane=number) as span:
         query = _query(state, tools)
         span.set(query=query)
-        if query in state.queries_tried:
+        if not state.untried([query]):
             span.set(why="This was searched for already.")
-            return state.model_copy(update={"hop": _closed(state.hop)})
+            return state.model_copy(update={"hop": _closed(state.hop), "current_hop": number})
         found = _first_hop(query, state, tools) if number == 1 else _searched(query, state, tools)
         known = {hit.chunk.id for hit in state.hits}
         new = [hit for hit in found if hit.chunk.id not in known]
-        span.set(found=len(found), new=len(new), chunks=[hit.chunk.id for hit in found])
+        span.set(found=len(found), new=len(new), **_ranking(found))
         if by_words := [one.name for one in tools.searched(state) if not one.by_meaning]:
             span.set(by_words=by_words)
         hits = joined(state.hits, found, weight=1.0 if number == 1 else LATER)
@@ -48,7 +49,7 @@ def sub_queries(state: RunState, tools: Tools) -> RunState:
     assert tools.sub_queries is not None  # else `next_step` has no round left
     done: dict[str, Any] = {"iteration": state.iteration + 1, "focused": ()}
     with tools.tracer.span("sub_queries", phase="sub_queries", iteration=done["iteration"]) as span:
-        queries = [query for query in _parts(state, tools) if query not in state.queries_tried]
+        queries = state.untried(_parts(state, tools))
         span.set(queries=queries)
         if not queries:
             span.set(why="It asks one thing." if not state.iteration else "All was searched for already.")
@@ -105,13 +106,14 @@ def _at_once(queries: Sequence[str], state: RunState, tools: Tools) -> list[Foun
     """
     assert tools.sub_queries is not None
 
-    def search(query: str) -> FoundFor:
-        with tools.tracer.span("sub_query", query=query) as span:
+    def search(part: tuple[int, str]) -> FoundFor:
+        lane, query = part
+        with tools.tracer.span("sub_query", query=query, lane=lane) as span:
             hits = tools.hybrid.search(query, state.where, at_least=state.contexts)
-            span.set(found=len(hits), chunks=[hit.chunk.id for hit in hits])
+            span.set(found=len(hits), **_ranking(hits))
         return FoundFor(query=query, hits=tuple(hits))
 
-    outcomes = fan_out(search, queries, at_once=tools.sub_queries.at_once)
+    outcomes = fan_out(search, [*enumerate(queries, 1)], at_once=tools.sub_queries.at_once)
     failed = [outcome for outcome in outcomes if isinstance(outcome, RagError)]
     if len(failed) == len(outcomes):
         raise failed[0]
@@ -126,11 +128,11 @@ def _with_evidence(state: RunState, hits: Sequence[Hit], tools: Tools, **changes
 
 
 def _first_hop(query: str, state: RunState, tools: Tools) -> list[Hit]:
-    """The hits for the question: what it names by number before all else, and figures by what they show."""
+    """The hits for the question: what it names by number before all else, figures, and what is remembered."""
     understood = references_in(state.question) if tools.references else []
     # What is named was found by rule: nothing else may move it.
     hits = _with_named(query, understood, state, tools) if understood else _searched(query, state, tools)
-    return _with_figures(hits, state, tools)
+    return _with_recalled(_with_figures(hits, state, tools), state, tools)
 
 
 def _with_named(query: str, understood: Sequence[Reference], state: RunState, tools: Tools) -> list[Hit]:
@@ -158,6 +160,18 @@ def _with_figures(hits: list[Hit], state: RunState, tools: Tools) -> list[Hit]:
     return joined
 
 
+def _with_recalled(hits: list[Hit], state: RunState, tools: Tools) -> list[Hit]:
+    """The hits and what good answers to similar questions cited."""
+    if tools.memory is None:
+        return hits
+    with tools.tracer.span("memory") as span:
+        recalled = tools.memory.recall(state.question, state.where)
+        span.set(recalled=[one.as_json() for one in recalled])
+        if not recalled:
+            span.set(why="No question like it was answered well before.")
+    return with_recalled(hits, recalled)
+
+
 def _searched(query: str, state: RunState, tools: Tools) -> list[Hit]:
     """The hits of a query, best first, found and ranked with all that is on."""
     reranks = tools.rerank if not state.current_hop else None
@@ -176,7 +190,7 @@ def _searched(query: str, state: RunState, tools: Tools) -> list[Hit]:
 def _by_terms(query: str, first: Sequence[Hit], wanted: int, state: RunState, tools: Tools) -> tuple[float, list[Hit]]:
     """`(weight, hits)` of a search with more words and the same vector."""
     assert tools.expand is not None
-    with tools.tracer.span("expand") as span:
+    with tools.tracer.span("expand", lane=1) as span:
         expanded = tools.expand.expand(query, first, tools.watch)
         span.set(terms=list(expanded.terms))
         if not expanded.terms:
@@ -193,7 +207,7 @@ def _by_answers(
 ) -> tuple[float, list[Hit]]:
     """`(weight, hits)` of a search with the vector of imagined answers and the same words."""
     assert tools.hyde is not None
-    with tools.tracer.span("hyde") as span:
+    with tools.tracer.span("hyde", lane=2) as span:
         hypotheticals = tools.hyde.imagine(query, first, tools.watch)
         span.set(hypotheticals=list(hypotheticals))
         if not hypotheticals:
@@ -208,5 +222,10 @@ def _by_answers(
 def _reranked(rerank: Rerank, query: str, hits: Sequence[Hit], state: RunState, tools: Tools) -> list[Hit]:
     with tools.tracer.span("rerank") as span:
         ranked = rerank.rerank(query, hits, tools.watch, at_least=tools.hybrid.limit(state.contexts))
-        span.set(chunks=[hit.chunk.id for hit in ranked])
+        span.set(**_ranking(ranked))
     return ranked
+
+
+def _ranking(hits: Sequence[Hit]) -> dict[str, Any]:
+    """What a span keeps of hits: their ids, best first, and their scores."""
+    return {"chunks": [hit.chunk.id for hit in hits], "scores": [round(hit.score, 4) for hit in hits]}

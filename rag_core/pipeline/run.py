@@ -84,6 +84,7 @@ class RunEvent(Value):
 
     Kinds and their data:
         open      {span_id, parent_id, name, phase, start_s}
+        exception {span_id, name, at_s, error, error_type}; the close of its span follows
         close     a TraceEvent
         evidence  {hits: [Hit]}           replaces what was shown
         text      {delta}                 the answer as it is written

@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from rag_core.errors import QuestionError, RagError, Stopped
+from rag_core.llm.critic import Critic
 from rag_core.llm.engine import Call, Engine
 from rag_core.llm.reading.reading import Reading
 from rag_core.pipeline.plan import Plan
@@ -23,27 +24,38 @@ from rag_core.pipeline.tools import Tools
 from rag_core.techniques import TECHNIQUES
 from rag_core.techniques.answer import Answer, AnswerSettings
 from rag_core.techniques.auto import Auto, AutoSettings
-from rag_core.techniques.base import Catalogue, Embedder, Figures, Searcher, Turn
+from rag_core.techniques.base import Catalogue, Embedder, Figures, Memories, Passages, Searcher, TechniqueSettings, Turn
+from rag_core.techniques.crag import Crag, CragSettings
 from rag_core.techniques.expand import Expand, ExpandSettings
 from rag_core.techniques.gate import Gate, GateSettings
+from rag_core.techniques.heal import Heal, HealSettings
 from rag_core.techniques.hybrid import Hybrid, HybridSettings
 from rag_core.techniques.hyde import Hyde, HydeSettings
+from rag_core.techniques.memory import Memory, MemorySettings
 from rag_core.techniques.multi_hop import MultiHop, MultiHopSettings
 from rag_core.techniques.multimodal import Multimodal, MultimodalSettings
 from rag_core.techniques.references import References, ReferencesSettings, references_in
+from rag_core.techniques.replacements import Replacements
 from rag_core.techniques.rerank import Rerank, RerankSettings
 from rag_core.techniques.rewrite import Rewrite, RewriteSettings
+from rag_core.techniques.route import Described, Route, RouteSettings
 from rag_core.techniques.scan import Scan, ScanSettings, whole_question
+from rag_core.techniques.self_correct import SelfCorrect, SelfCorrectSettings
+from rag_core.techniques.self_rag import SelfRag, SelfRagSettings
 from rag_core.techniques.sub_queries import SubQueries, SubQueriesSettings
 from rag_core.techniques.validate import Validate, ValidateSettings
 from rag_core.trace import Emit, Tracer
 from rag_core.types import Chunk, Hit, SearchFilter, Usage
+from rag_core.web.results import WebSearch
+
+T = TypeVar("T")
 
 # The step that a technique works in, for what it cost.
 _STEP_OF = {
     "auto": "auto",
     "rewrite": "rewrite",
     "gate": "gate",
+    "route": "route",
     "scan": "scan",
     "references": "references",
     "hybrid": "retrieve",
@@ -52,9 +64,14 @@ _STEP_OF = {
     "rerank": "rerank",
     "multi_hop": "multi_hop",
     "sub_queries": "sub_queries",
+    "memory": "memory",
     "multimodal": "multimodal",
+    "crag": "crag",
+    "self_rag": "self_rag",
     "answer": "answer",
+    "self_correct": "self_correct",
     "validate": "validate",
+    "heal": "heal",
 }
 
 
@@ -85,6 +102,19 @@ class Collaborators:
     engine: Engine
     documents: int = 0
     figures: Figures | None = None
+    memories: Memories | None = None
+    passages: Passages | None = None
+    replacements: Replacements = field(default_factory=lambda: Replacements({}, TECHNIQUES))
+    web: WebSearch | None = None
+    choices: Choices | None = None
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The collections that a question can be sent to, where the user chose none."""
+
+    collections: Sequence[Described]
+    over: Callable[[Sequence[str]], Collaborators]
 
 
 def check_question(question: str, longest: int) -> str:
@@ -111,6 +141,7 @@ class RunWatch:
         self._tracer = tracer
         self._stopped = stopped
         self._until = time.monotonic() + budget_s
+        self._lock = threading.Lock()
         self.prompts: list[Prompt] = []
         self.usage = Usage()
 
@@ -127,11 +158,13 @@ class RunWatch:
             engine=call.engine,
             input_tokens=call.usage.input_tokens,
             output_tokens=call.usage.output_tokens,
+            cost=call.usage.cost,
             note=call.note,
         )
         prompt = Prompt(span_id=span_id, **call.model_dump(include={"signature", "engine", "prompt", "reply", "note"}))
-        self.prompts.append(prompt)
-        self.usage += call.usage
+        with self._lock:  # calls of a fan-out end on threads of their own
+            self.prompts.append(prompt)
+            self.usage += call.usage
         self._tracer.emit("prompt", **prompt.model_dump(mode="json"))
 
     def text(self, delta: str) -> None:
@@ -172,71 +205,105 @@ def run(
     """
     tracer = Tracer(emit)
     watch = RunWatch(tracer, stopped, budget_s)
-    if request.plan.has("auto"):
-        request = replace(request, plan=_chosen(request, with_, tracer, watch))
     searcher = _Counted(with_.searcher)
-    tools = _tools(request.plan, with_, searcher, tracer, watch)
-    state = RunState(
-        question=request.question,
-        turns=request.turns,
-        rewrites=request.plan.has("rewrite"),
-        gates=request.plan.has("gate"),
-        where=request.where,
-        contexts=request.contexts,
-        validates=request.plan.has("validate"),
-        scans=request.plan.has("scan") and _asks_for_all(request.question),
-        max_hops=request.plan.settings(MultiHopSettings).max_hops if request.plan.has("multi_hop") else 1,
-        max_iterations=request.plan.settings(SubQueriesSettings).max_iterations
-        if request.plan.has("sub_queries")
-        else 0,
-    )
+    state = RunState(question=request.question)
     status: RunStatus = "done"
     note = None
-    while (step := next_step(state)) is not None:
-        if watch.stopped():
-            status = "stopped"
-            break
-        if watch.left_s() <= 0:
-            note = f"The run's {budget_s:.0f} seconds were spent before {step!r}: this is its best until then."
-            break
-        try:
+    step: str | None = "choice of the plan"
+    try:
+        request, with_ = _settled(request, with_, tracer, watch)
+        searcher = _Counted(with_.searcher)
+        tools = _tools(request.plan, with_, searcher, tracer, watch)
+        state = _first_state(request)
+        while (step := next_step(state)) is not None:
+            if watch.stopped():
+                raise Stopped
+            if watch.left_s() <= 0:
+                note = f"The run's {budget_s:.0f} seconds were spent before {step!r}: this is its best until then."
+                break
             state = STEPS[step](state, tools)
-        except Stopped:
-            status = "stopped"
-            break
-        except RagError as error:
-            status, state = "failed", state.model_copy(update={"error": str(error)})
-        except Exception as error:  # a run must end with a record, whatever a step meets
-            status, state = "failed", state.model_copy(update={"error": _unforeseen(step, error)})
+    except Stopped:
+        status = "stopped"
+    except RagError as error:
+        status, state = "failed", state.model_copy(update={"error": str(error)})
+    except Exception as error:  # a run must end with a record, whatever a step meets
+        status, state = "failed", state.model_copy(update={"error": _unforeseen(step, error)})
     return _record(request, with_, state, tracer, watch, searcher.searches, status, note)
+
+
+def _settled(request: Request, with_: Collaborators, tracer: Tracer, watch: RunWatch) -> tuple[Request, Collaborators]:
+    """What is asked and where, with all that is chosen for this question: the plan, then the collections."""
+    if request.plan.has("auto"):
+        request = replace(request, plan=_chosen(request, with_, tracer, watch))
+    if with_.choices is None or not request.plan.has("route"):
+        return request, with_
+    with tracer.span("route", phase="question") as span:
+        route = with_.replacements.made(
+            "route", Route, request.plan.settings(RouteSettings), with_.engine, with_.reading
+        )
+        routed = route.choose(
+            request.question, with_.choices.collections, chosen=(), default=request.collection, watch=watch
+        )
+        span.set(collections=list(routed.collections), by=routed.by, why=routed.why)
+    return replace(request, collection=", ".join(routed.collections)), with_.choices.over(routed.collections)
+
+
+def _first_state(request: Request) -> RunState:
+    plan = request.plan
+    return RunState(
+        question=request.question,
+        turns=request.turns,
+        rewrites=plan.has("rewrite"),
+        gates=plan.has("gate"),
+        where=request.where,
+        contexts=request.contexts,
+        validates=plan.has("validate"),
+        scans=plan.has("scan") and _asks_for_all(request.question),
+        max_hops=plan.settings(MultiHopSettings).max_hops if plan.has("multi_hop") else 1,
+        max_iterations=plan.settings(SubQueriesSettings).max_iterations if plan.has("sub_queries") else 0,
+        corrects=plan.has("crag"),
+        self_rag=plan.settings(SelfRagSettings) if plan.has("self_rag") else None,
+        self_correct=plan.settings(SelfCorrectSettings) if plan.has("self_correct") else None,
+        heal=plan.settings(HealSettings) if plan.has("heal") else None,
+    )
 
 
 def _tools(plan: Plan, with_: Collaborators, searcher: Searcher, tracer: Tracer, watch: RunWatch) -> Tools:
     engine, reading, embedder = with_.engine, with_.reading, with_.embedder
+
+    def made(name: str, own: type[T], settings: type[TechniqueSettings], *collaborators: Any) -> T:
+        return with_.replacements.made(name, own, plan.settings(settings), *collaborators)
+
+    def where_on(name: str, own: type[T], settings: type[TechniqueSettings], *collaborators: Any) -> T | None:
+        return made(name, own, settings, *collaborators) if plan.has(name) else None
+
+    critic = Critic(reading)
+    remembers = with_.memories is not None and with_.passages is not None
     return Tools(
         tracer=tracer,
         watch=watch,
         catalogue=with_.catalogue,
         embedder=embedder,
-        rewrite=Rewrite(plan.settings(RewriteSettings), engine, reading) if plan.has("rewrite") else None,
-        gate=Gate(plan.settings(GateSettings), engine, reading, with_.catalogue, tuple(TECHNIQUES.values()))
-        if plan.has("gate")
+        rewrite=where_on("rewrite", Rewrite, RewriteSettings, engine, reading),
+        gate=where_on("gate", Gate, GateSettings, engine, reading, with_.catalogue, tuple(TECHNIQUES.values())),
+        scan=made("scan", Scan, ScanSettings, searcher, engine, reading),
+        hybrid=made("hybrid", Hybrid, HybridSettings, searcher, embedder),
+        references=where_on("references", References, ReferencesSettings, searcher, with_.catalogue),
+        expand=where_on("expand", Expand, ExpandSettings, engine, reading),
+        hyde=where_on("hyde", Hyde, HydeSettings, engine, reading, embedder),
+        rerank=where_on("rerank", Rerank, RerankSettings, engine, reading),
+        multi_hop=where_on("multi_hop", MultiHop, MultiHopSettings, engine, reading),
+        sub_queries=where_on("sub_queries", SubQueries, SubQueriesSettings, engine, reading),
+        memory=where_on("memory", Memory, MemorySettings, with_.memories, with_.passages, with_.catalogue, reading)
+        if remembers
         else None,
-        scan=Scan(plan.settings(ScanSettings), searcher, engine, reading),
-        hybrid=Hybrid(plan.settings(HybridSettings), searcher, embedder),
-        references=References(plan.settings(ReferencesSettings), searcher, with_.catalogue)
-        if plan.has("references")
-        else None,
-        expand=Expand(plan.settings(ExpandSettings), engine, reading) if plan.has("expand") else None,
-        hyde=Hyde(plan.settings(HydeSettings), engine, reading, embedder) if plan.has("hyde") else None,
-        rerank=Rerank(plan.settings(RerankSettings), engine, reading) if plan.has("rerank") else None,
-        multi_hop=MultiHop(plan.settings(MultiHopSettings), engine, reading) if plan.has("multi_hop") else None,
-        sub_queries=SubQueries(plan.settings(SubQueriesSettings), engine, reading) if plan.has("sub_queries") else None,
-        multimodal=Multimodal(plan.settings(MultimodalSettings), engine, reading, with_.figures)
-        if plan.has("multimodal")
-        else None,
-        answer=Answer(plan.settings(AnswerSettings), engine, reading),
-        validate=Validate(plan.settings(ValidateSettings), engine, reading),
+        multimodal=where_on("multimodal", Multimodal, MultimodalSettings, engine, reading, with_.figures),
+        crag=where_on("crag", Crag, CragSettings, engine, reading, critic, with_.web),
+        self_rag=where_on("self_rag", SelfRag, SelfRagSettings, engine, reading, critic),
+        answer=made("answer", Answer, AnswerSettings, engine, reading),
+        self_correct=where_on("self_correct", SelfCorrect, SelfCorrectSettings, engine, reading, critic),
+        validate=made("validate", Validate, ValidateSettings, engine, reading),
+        heal=where_on("heal", Heal, HealSettings, engine, reading),
     )
 
 
@@ -244,7 +311,7 @@ def _chosen(request: Request, with_: Collaborators, tracer: Tracer, watch: RunWa
     """The plan with what the question's kind calls for; what the user set stays as it is."""
     plan = request.plan
     with tracer.span("auto", phase="question") as span:
-        auto = Auto(plan.settings(AutoSettings), with_.engine, with_.reading)
+        auto = with_.replacements.made("auto", Auto, plan.settings(AutoSettings), with_.engine, with_.reading)
         chosen = auto.choose(request.question, watch)
         span.set(kind=chosen.kind, why=chosen.why, on=list(chosen.techniques))
     for name, given in chosen.techniques.items():
@@ -258,7 +325,7 @@ def _asks_for_all(question: str) -> bool:
     return whole_question(question) is not None and not references_in(question)
 
 
-def _unforeseen(step: str, error: Exception) -> str:
+def _unforeseen(step: str | None, error: Exception) -> str:
     return f"The step {step!r} failed in a way that was not foreseen ({type(error).__name__}: {str(error)[:200]})."
 
 
@@ -286,7 +353,7 @@ def _record(
         created_at=request.created_at,
         status=status,
         error=state.error,
-        note=note or state.origin or fell_back,
+        note=" ".join(filter(None, (note, state.origin or fell_back, *state.notes))) or None,
         final_answer=" ".join(sentence.text for sentence in state.sentences) if not refused else _refusal_text(),
         refused=refused,
         refusal=_refusal(state, with_) if refused else None,
@@ -295,6 +362,7 @@ def _record(
         issues=state.issues,
         total_hops=state.current_hop,
         iteration_count=state.iteration,
+        healing_attempts=max(0, len(state.versions) - 1),
         seconds=tracer.elapsed_s,
         searches=searches,
         usage=watch.usage,
@@ -320,12 +388,16 @@ def _uses(plan: Plan, state: RunState, spans: tuple[Any, ...]) -> dict[str, Tech
     seconds: dict[str, float] = {}
     for span in spans:
         seconds[span.name] = seconds.get(span.name, 0.0) + span.duration_s
-    return {name: _use(name, plan, state, seconds.get(_STEP_OF[name])) for name in TECHNIQUES}
+    errors = {span.name: span.error for span in spans if span.error and span.error_type != Stopped.__name__}
+    return {
+        name: _use(name, plan, state, seconds.get(_STEP_OF[name]), errors.get(_STEP_OF[name])) for name in TECHNIQUES
+    }
 
 
-def _use(name: str, plan: Plan, state: RunState, seconds: float | None) -> TechniqueUse:
+def _use(name: str, plan: Plan, state: RunState, seconds: float | None, error: str | None) -> TechniqueUse:
     if seconds is not None:
-        return TechniqueUse(ran=True, why="It is in the plan.", seconds=seconds)
+        why = f"It failed: {error}" if error else "It is in the plan."
+        return TechniqueUse(ran=True, why=why, seconds=seconds)
     if not plan.has(name):
         return TechniqueUse(ran=False, why="It is switched off.")
     if state.error:
@@ -341,12 +413,18 @@ def _why_not(name: str, state: RunState) -> str:
         return "The run was over before it."
     if state.answered and not state.current_hop and name not in ("scan", "validate"):
         return "The whole document was scanned instead."
-    if name == "validate" and not state.found:
+    if name in ("validate", "self_correct", "heal") and not state.found:
         return "There was no answer to check."
+    if name == "heal" and state.quality is not None:
+        return f"The answer is good enough: {state.quality:.2f}."
+    if name == "answer" and state.self_rag is not None:
+        return "Self-RAG wrote it."
     return {
         "scan": "The question does not ask for all of a document.",
         "references": "The question names no page, figure, table or section.",
         "multimodal": "The evidence has no table.",
+        "route": "You chose the collection, or there is only one.",
+        "memory": "The question was not searched for.",
         **dict.fromkeys(("expand", "hyde", "rerank"), "What the question names was found by its number."),
         "multi_hop": "The first hop found nothing.",
     }.get(name, "The run was over before it.")

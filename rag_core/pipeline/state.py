@@ -5,10 +5,15 @@ Loops live in the state, never in a call stack: a run can be watched, stopped, s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from rag_core.techniques.base import Turn
+from rag_core.techniques.heal import HealSettings, Version, heals_on
 from rag_core.techniques.multi_hop import Hop
+from rag_core.techniques.self_correct import Revision, SelfCorrectSettings, corrects_on
+from rag_core.techniques.self_rag import Reflection, SelfRagSettings
 from rag_core.types import Hit, SearchFilter, Sentence, Value
 
 
@@ -43,17 +48,46 @@ class RunState(Value):
     focused: tuple[str, ...] = Field(default=(), description="What the next round of sub-queries searches for.")
     parts: tuple[FoundFor, ...] = Field(default=(), description="What the sub-queries found, in the order asked.")
     hits: tuple[Hit, ...] = Field(default=(), description="The evidence, best first.")
+    corrects: bool = Field(default=False, description="Whether the evidence is still to be judged and corrected.")
+    aside: int = Field(default=0, ge=0, description="So many of the last hits are not written from.")
 
+    self_rag: SelfRagSettings | None = Field(default=None, description="None where the plan has no Self-RAG.")
+    reflection: Reflection | None = Field(default=None, description="What Self-RAG has written until now.")
+    judged: bool = Field(default=False, description="Whether the answer was held against every chunk.")
     answered: bool = False
     sentences: tuple[Sentence, ...] = ()
     origin: str = Field(default="", description="Where an answer comes from that no document holds.")
     confidence: float | None = None
     found: bool = Field(default=True, description="Whether the evidence holds an answer.")
+    notes: tuple[str, ...] = Field(default=(), description="What the reader must know, a sentence each.")
+
+    self_correct: SelfCorrectSettings | None = Field(default=None, description="None where the plan does not refine.")
+    revisions: tuple[Revision, ...] = Field(default=(), description="The draft and its refinements, oldest first.")
 
     quality: float | None = None
     issues: tuple[str, ...] = ()
+    heal: HealSettings | None = Field(default=None, description="None where the plan does not heal.")
+    versions: tuple[Version, ...] = Field(default=(), description="The checked answer and then one an attempt.")
 
     error: str | None = Field(default=None, description="Why the run cannot go on; later steps pass.")
+
+    def untried(self, queries: Sequence[str]) -> list[str]:
+        """Those that were not searched for yet, each once; case and spaces make no other query."""
+        tried = {_bare(query) for query in self.queries_tried}
+        untried: dict[str, str] = {}
+        for query in queries:
+            if _bare(query) not in tried:
+                untried.setdefault(_bare(query), query)
+        return [*untried.values()]
+
+    @property
+    def evidence(self) -> tuple[Hit, ...]:
+        """What may be written from."""
+        return self.hits[: len(self.hits) - self.aside]
+
+
+def _bare(query: str) -> str:
+    return " ".join(query.casefold().split())
 
 
 def next_step(state: RunState) -> str | None:
@@ -69,9 +103,24 @@ def next_step(state: RunState) -> str | None:
     if not state.answered:
         if _hops_on(state):
             return "retrieve"
-        return "sub_queries" if _takes_apart(state) else "answer"
-    if state.validates and state.found and state.quality is None:
+        if _takes_apart(state):
+            return "sub_queries"
+        if state.corrects:
+            return "crag"
+        return "self_rag" if _reflects_on(state) else "answer"
+    return _next_check(state) if state.found and not state.origin else None
+
+
+def _next_check(state: RunState) -> str | None:
+    """What an answer from the documents still goes through."""
+    if state.self_correct is not None and corrects_on(state.revisions, state.self_correct):
+        return "self_correct"
+    if state.validates and state.quality is None:
         return "validate"
+    if state.heal is not None and state.versions and heals_on(state.versions, state.heal):
+        return "heal"
+    if state.self_rag is not None and not state.judged:
+        return "critique"
     return None
 
 
@@ -85,3 +134,10 @@ def _hops_on(state: RunState) -> bool:
 def _takes_apart(state: RunState) -> bool:
     """Whether another round of sub-queries follows: the first always, then one for what fills the gaps."""
     return state.iteration < state.max_iterations and (state.iteration == 0 or bool(state.focused))
+
+
+def _reflects_on(state: RunState) -> bool:
+    """Whether Self-RAG writes another segment; where it wrote none that may stay, the plain answer follows."""
+    if state.self_rag is None or not state.hits:
+        return False
+    return state.reflection is None or state.reflection.goes_on(state.self_rag)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rag_core.pipeline.asking import gate, rewrite
+from rag_core.pipeline.checking import crag, critique, heal, self_correct, self_rag, validate
 from rag_core.pipeline.retrieval import retrieve, sub_queries
 from rag_core.pipeline.state import RunState
 from rag_core.pipeline.tools import Step, Tools
@@ -48,8 +49,8 @@ def scan(state: RunState, tools: Tools) -> RunState:
 
 def answer(state: RunState, tools: Tools) -> RunState:
     """Write the answer. Reads `hits`; writes `sentences`, `confidence`, `found`."""
-    with tools.tracer.span("answer", phase="answer", evidence=len(state.hits)) as span:
-        given = _from_tables(state, tools) or tools.answer.generate(state.question, state.hits, tools.watch)
+    with tools.tracer.span("answer", phase="answer", evidence=len(state.evidence)) as span:
+        given = _from_tables(state, tools) or tools.answer.generate(state.question, state.evidence, tools.watch)
         span.set(sentences=len(given.sentences), found=given.found, confidence=given.confidence)
     tools.tracer.emit("draft", sentences=[sentence.model_dump(mode="json") for sentence in given.sentences])
     return state.model_copy(
@@ -64,27 +65,15 @@ def answer(state: RunState, tools: Tools) -> RunState:
 
 def _from_tables(state: RunState, tools: Tools) -> Answered | None:
     """The answer that cells of tables give, where they give one."""
-    if tools.multimodal is None or not any(hit.chunk.html for hit in state.hits):
+    if tools.multimodal is None or not any(hit.chunk.html for hit in state.evidence):
         return None
     with tools.tracer.span("multimodal", operation=operation_in(state.question)) as span:
-        sentence = tools.multimodal.answer(state.question, state.hits, tools.watch)
+        sentence = tools.multimodal.answer(state.question, state.evidence, tools.watch)
         if sentence is None:
             span.set(answered=False)
             return None
         span.set(answered=True, cells=[cell.text for cell in sentence.cells], computed=sentence.computed)
     return Answered(sentences=(sentence,), confidence=sentence.probability, found=True)
-
-
-def validate(state: RunState, tools: Tools) -> RunState:
-    """Check the answer. Reads `sentences`, `hits`; writes `sentences` with support, `quality`, `issues`."""
-    chunks = {hit.chunk.id: hit.chunk for hit in state.hits}
-    with tools.tracer.span("validate", phase="heal") as span:
-        checked = tools.validate.check(state.question, state.sentences, chunks, tools.watch)
-        span.set(quality=checked.quality, issues=len(checked.issues))
-    tools.tracer.emit("draft", sentences=[sentence.model_dump(mode="json") for sentence in checked.sentences])
-    return state.model_copy(
-        update={"sentences": checked.sentences, "quality": checked.quality, "issues": checked.issues}
-    )
 
 
 STEPS: Mapping[str, Step] = {
@@ -93,6 +82,11 @@ STEPS: Mapping[str, Step] = {
     "scan": scan,
     "retrieve": retrieve,
     "sub_queries": sub_queries,
+    "crag": crag,
+    "self_rag": self_rag,
     "answer": answer,
+    "self_correct": self_correct,
     "validate": validate,
+    "heal": heal,
+    "critique": critique,
 }

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from rag_core.llm.signature import Signature
-from rag_core.types import Chunk, Hit, SearchFilter, Value
+from rag_core.types import Chunk, Hit, SearchFilter, Support, Value
 
 Group = Literal["question", "retrieve", "check", "answer"]
 
@@ -130,3 +130,35 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> np.ndarray: ...
 
     def embed_one(self, text: str) -> np.ndarray: ...
+
+
+class Judged(Protocol):
+    """How likely passages support a claim, and how likely they contradict it: 0..1 each."""
+
+    @property
+    def supported(self) -> float: ...
+
+    @property
+    def contradicted(self) -> float: ...
+
+
+class Critic(Protocol):
+    """Judges without a model; what it says are calibrated probabilities."""
+
+    def relevance(self, question: str, passages: Sequence[str]) -> Sequence[float]:
+        """How likely each passage helps to answer the question."""
+        ...
+
+    def support(self, claims: Sequence[str], passages: Sequence[str], question: str = "") -> Sequence[Sequence[Judged]]:
+        """Each claim, row by row, against each passage."""
+        ...
+
+    def answer_support(self, claim: str, passages: Sequence[str], question: str = "") -> Judged:
+        """A claim against all passages together."""
+        ...
+
+    def usefulness(self, question: str, answer: str) -> Sequence[float]:
+        """How likely an answer is of each use to the one who asks, 1 to 5: five probabilities."""
+        ...
+
+    def to_support(self, probability: float) -> Support: ...

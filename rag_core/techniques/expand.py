@@ -34,7 +34,7 @@ class ExpandSettings(TechniqueSettings):
     passages: int = Field(default=8, ge=2, le=30, description="First hits that terms are taken from.")
     terms: int = Field(default=6, ge=1, le=20, description="Terms that are added.")
     weight: float = Field(
-        default=0.3, ge=0, le=1, description="How much the widened search counts; the question's own has the rest."
+        default=0.3, ge=0, le=1, description="How much the widened search counts beside the question's own."
     )
 
 

@@ -43,9 +43,7 @@ class HydeSettings(TechniqueSettings):
     timeout_s: float = Field(
         default=20.0, ge=1, le=120, description="Seconds after which those that are not there are done without."
     )
-    weight: float = Field(
-        default=0.5, ge=0, le=1, description="How much this search counts; the question's own has the rest."
-    )
+    weight: float = Field(default=0.5, ge=0, le=1, description="How much this search counts beside the question's own.")
 
 
 class HydeInput(BaseModel):

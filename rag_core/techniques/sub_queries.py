@@ -35,6 +35,8 @@ _NEXT_CLAUSE = re.compile(
     r"(?<=\?)\s+(?=\w)|,?\s+(?:and|or|as well as)\s+(?=(?:what|who|whom|whose|when|where|which|why|how)\b)",
     re.IGNORECASE,
 )
+_ASKS = re.compile(r"\?\s*$|\b(?:what|who|whom|whose|when|where|which|why|how)\s+\w", re.IGNORECASE)
+"""A clause that asks; the others say how to answer, or what a word of the question means."""
 _LEAST_WORDS = 2
 """Content words of a clause that can be asked by itself."""
 
@@ -94,13 +96,14 @@ class GapsOutput(BaseModel):
 
 def parts_by_grammar(inputs: DecomposeInput, _: Reading) -> DecomposeOutput:
     """A part for each clause that asks something, else one for each of several names."""
-    clauses = [clause.strip(" ,?") for clause in _NEXT_CLAUSE.split(inputs.question)]
+    clauses = [clause.strip(" ,?") for clause in _NEXT_CLAUSE.split(inputs.question) if _ASKS.search(clause)]
     clauses = [clause for clause in clauses if len(stems(clause)) >= _LEAST_WORDS]
     if len(clauses) > 1:
         return DecomposeOutput(sub_questions=clauses[: inputs.max_queries], reason="It asks several things.")
-    named = _joined(inputs.question)
+    asked = clauses[0] if clauses else inputs.question
+    named = _joined(asked)
     if len(named) > 1:
-        predicate = _without(inputs.question, named)
+        predicate = _without(asked, named)
         parts = [" ".join([name, *predicate]) for name in named]
         return DecomposeOutput(sub_questions=parts[: inputs.max_queries], reason=f"It is about {', '.join(named)}.")
     return DecomposeOutput(sub_questions=[inputs.question], reason="It asks one thing.")

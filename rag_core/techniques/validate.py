@@ -1,7 +1,7 @@
 """Validate: hold the answer against its evidence, sentence by sentence, and say how good it is.
 
-What is computed and what a model judges are kept apart: support is ours (every rare word, every number of the
-sentence must stand in what it cites), quality is the engine's. Costs one model call, or a few milliseconds.
+What is computed and what a model judges are kept apart: support is ours (the trained critic holds each sentence against
+what it cites; cells must stand there), quality is the engine's. Costs one model call, or a few milliseconds a sentence.
 
 Source: Es et al. 2023, "RAGAS: Automated Evaluation of Retrieval Augmented Generation",
 https://arxiv.org/abs/2309.15217
@@ -9,11 +9,11 @@ https://arxiv.org/abs/2309.15217
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
+from rag_core.llm.critic import FULL, PARTIAL, Critic
 from rag_core.llm.engine import Engine, Watch
 from rag_core.llm.quoting import quoted
 from rag_core.llm.reading.reading import Reading
@@ -22,14 +22,12 @@ from rag_core.llm.signature import Signature
 from rag_core.techniques.base import Technique, TechniqueSettings
 from rag_core.types import Chunk, Sentence, Support, Value
 
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-
 
 class ValidateSettings(TechniqueSettings):
     """When a sentence counts as supported."""
 
-    full: float = Field(default=0.85, ge=0, le=1, description="From here on a sentence is fully supported.")
-    partial: float = Field(default=0.5, ge=0, le=1, description="From here on a sentence is partially supported.")
+    full: float = Field(default=FULL, ge=0, le=1, description="From here on a sentence is fully supported.")
+    partial: float = Field(default=PARTIAL, ge=0, le=1, description="From here on a sentence is partially supported.")
 
 
 class QualityInput(BaseModel):
@@ -90,6 +88,7 @@ class Validate:
         self._settings = settings
         self._engine = engine
         self._reading = reading
+        self._critic = Critic(reading)
 
     def check(self, question: str, answer: Sequence[Sentence], chunks: Mapping[str, Chunk], watch: Watch) -> Validated:
         """Give each sentence its support and the answer its quality.
@@ -119,24 +118,13 @@ class Validate:
             probability = 1.0
         else:
             passages = [chunks[chunk_id].searchable_text for chunk_id in sentence.citations]
-            probability = support(sentence.text, passages, self._reading)
+            probability = self._critic.answer_support(sentence.text, passages).supported
         return sentence.model_copy(update={"probability": probability, "support": self._label(probability)})
 
     def _label(self, probability: float) -> Support:
         if probability >= self._settings.full:
             return "fully_supported"
         return "partially_supported" if probability >= self._settings.partial else "no_support"
-
-
-def support(claim: str, passages: Sequence[str], reading: Reading) -> float:
-    """How far passages hold a claim, 0..1: the rare words that they share, cut for every number that is not there."""
-    if not passages:
-        return 0.0
-    text = "\n".join(passages)
-    held = reading.coverage(stems(claim), stems(text))
-    claimed, given = set(_NUMBER.findall(claim)), set(_NUMBER.findall(text))
-    right = len(claimed & given) / len(claimed) if claimed else 1.0
-    return round(held * right, 3)
 
 
 VALIDATE = Technique(

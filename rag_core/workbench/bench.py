@@ -2,46 +2,60 @@
 
 from __future__ import annotations
 
-import difflib
+import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rag_core.embedding.clip import ImageEmbedder, find_clip
 from rag_core.embedding.minilm import TextEmbedder
 from rag_core.embedding.weights import find_weights
-from rag_core.errors import QuestionError, RagError, StoreError, UnknownDocument
+from rag_core.errors import RagError, StoreError, UnknownDocument
 from rag_core.indexing.ingest import Ingest
 from rag_core.indexing.job import Parts, fingerprint_of
 from rag_core.indexing.ledger import Ledger
 from rag_core.indexing.records import Captioned, CollectionInfo, DocumentRecord
 from rag_core.llm import connections
 from rag_core.llm.connections import ConnectionTest, ModelConnection
-from rag_core.llm.engine import Engine, KeylessEngine
-from rag_core.llm.model import ModelEngine
+from rag_core.llm.overrides import Overrides, checked
 from rag_core.llm.reading.reading import Reading
+from rag_core.llm.signature import Signature
 from rag_core.parsing.chunking import ChunkSettings
 from rag_core.parsing.parser import Parser
 from rag_core.pipeline.history import ChatInfo, History
 from rag_core.pipeline.live import LiveRun, LiveRuns
-from rag_core.pipeline.plan import PRESETS, Plan
+from rag_core.pipeline.memories import MemoryStore, memory_of
+from rag_core.pipeline.plan import Plan
 from rag_core.pipeline.run import Run
-from rag_core.pipeline.runner import Collaborators, Request, check_question, run
+from rag_core.pipeline.runner import Collaborators, Request, run
+from rag_core.pipeline.telemetry import Telemetry
 from rag_core.settings import ROOT, Settings
 from rag_core.stores.originals import Originals
 from rag_core.stores.weaviate.chunks import ChunkStore
+from rag_core.techniques import SIGNATURES, TECHNIQUES
 from rag_core.techniques.base import Turn
 from rag_core.techniques.describe import Describe, DescribeSettings, Estimate
-from rag_core.types import Chunk, Element, SearchFilter
-from rag_core.workbench.engines import EngineChoice, SavedConnection
+from rag_core.techniques.replacements import Replacements
+from rag_core.types import Chunk, Element
+from rag_core.workbench.asking import Asked, Asking
+from rag_core.workbench.engines import EngineChoice, Engines
 from rag_core.workbench.files import FileResult, files_in, reason_of, result_of
-from rag_core.workbench.health import PartHealth, disk_health, embedder_health, model_health, ocr_health, store_health
-from rag_core.workbench.searched import Documents, Figures, Tenant
+from rag_core.workbench.health import (
+    PartHealth,
+    disk_health,
+    embedder_health,
+    model_health,
+    ocr_health,
+    store_health,
+    telemetry_health,
+)
+from rag_core.workbench.plans import Plans
+from rag_core.workbench.searched import Tenant
 from rag_core.workbench.watching import Watched
 
 DEFAULT_COLLECTION = "Documents"
@@ -51,6 +65,7 @@ DEMO_FOLDER = ROOT / "data" / "demo"
 _WATCH_EVERY_S = 1.0
 
 _Say = Callable[[str], None]
+_log = logging.getLogger(__name__)
 
 
 class Workbench:
@@ -63,6 +78,9 @@ class Workbench:
         store: ChunkStore,
         embedder: TextEmbedder,
         images: ImageEmbedder | None = None,
+        *,
+        engines: Engines | None = None,
+        replacements: Replacements | None = None,
     ) -> None:
         self.settings = settings
         self._ledger = ledger
@@ -70,6 +88,8 @@ class Workbench:
         self._embedder = embedder
         self._images = images
         self._reading = Reading(embedder)
+        self._engines = engines or Engines(settings, Overrides())
+        self._plans = Plans(settings)
         self._originals = Originals(settings)
         self._parser = Parser(settings)
         parts = Parts(
@@ -86,20 +106,46 @@ class Workbench:
         self._fingerprint = parts.fingerprint
         self._ingest = Ingest(parts, settings.data_dir, settings.max_file_mb)
         self._history = History(settings.data_dir / "runs.sqlite")
+        self._telemetry = Telemetry.from_settings(settings)
+        self._memories = MemoryStore(settings.data_dir / "memories.sqlite")
+        self._asking = Asking(
+            settings,
+            ledger,
+            store,
+            embedder,
+            images,
+            self._reading,
+            self._memories,
+            replacements or Replacements({}, TECHNIQUES),
+            met=self._ingest.hurry,
+        )
         self._live = LiveRuns()
-        self._connections = SavedConnection(settings)
         self._local: tuple[float, list[ModelConnection]] = (-1e9, [])
         self._closing = threading.Lock()
         self._closed = False
 
     @classmethod
-    def open(cls, settings: Settings | None = None, say: _Say = lambda text: None) -> Workbench:
+    def open(
+        cls,
+        settings: Settings | None = None,
+        say: _Say = lambda text: None,
+        *,
+        techniques: Mapping[str, Callable[..., Any]] | None = None,
+        prompts: Mapping[str, Any] | None = None,
+    ) -> Workbench:
         """Start or attach to everything that questions need.
 
+        Args:
+            techniques: Classes or functions of yours in place of techniques, by name.
+            prompts: `{signature: prompt}` or `{signature: {prompt, model, temperature, max_tokens}}`; these come
+                before what is saved in Settings.
+
         Raises:
-            RagError: A part cannot be had; the message says what to do.
+            RagError: A part cannot be had, or what was given does not fit; the message says what to do.
         """
         settings = settings or Settings.from_env()
+        replacements = Replacements(techniques or {}, TECHNIQUES)
+        engines = Engines(settings, checked(prompts or {}, SIGNATURES))
         try:
             settings.data_dir.mkdir(parents=True, exist_ok=True)
             embedder = TextEmbedder(find_weights(settings, say), settings.precision, cache_dir=settings.cache_dir)
@@ -108,7 +154,8 @@ class Workbench:
             with ExitStack() as opened:
                 store = ChunkStore.open(settings, fingerprint, say=say, images=images is not None)
                 opened.callback(store.close)
-                workbench = cls(settings, Ledger(settings.data_dir / "ledger.sqlite"), store, embedder, images)
+                ledger = Ledger(settings.data_dir / "ledger.sqlite")
+                workbench = cls(settings, ledger, store, embedder, images, engines=engines, replacements=replacements)
                 opened.pop_all()
                 return workbench
         except (OSError, sqlite3.Error) as error:
@@ -130,11 +177,14 @@ class Workbench:
                 return
             self._closed = True
         self._live.stop_all(timeout_s=5)
+        if self._telemetry:
+            self._telemetry.close()
         self._ingest.close()
         self._parser.close()
         self._store.close()
         self._ledger.close()
         self._history.close()
+        self._memories.close()
 
     def serve(self) -> None:
         """Take up what an earlier process left, and work in the background from now on."""
@@ -220,8 +270,9 @@ class Workbench:
         self._ingest.move(document_id, collection)
 
     def delete(self, document_id: str) -> None:
-        """Remove a document with its chunks and its file."""
+        """Remove a document with its chunks, its file and the answers remembered from it."""
         self._ingest.delete(document_id)
+        self._memories.forget_document(document_id)
 
     def ingest(
         self,
@@ -287,7 +338,7 @@ class Workbench:
         record = self._ledger.named(collection, name)
         if record is None:
             raise UnknownDocument(name, collection)
-        self._ingest.delete(record.id)
+        self.delete(record.id)
         self._ingest.work(record.id)
 
     def estimate_descriptions(self, collection: str) -> Estimate:
@@ -407,9 +458,8 @@ class Workbench:
         Raises:
             RagError: The question cannot be asked so; nothing was searched.
         """
-        request, with_ = self._prepared(
-            question, plan, collection, documents, engine, contexts=contexts, picture=picture
-        )
+        asked = Asked(question, plan, collection, documents, engine, contexts=contexts, picture=picture)
+        request, with_ = self._prepared(asked)
         return self._answer(LiveRun(request.id, request.chat), request, with_)
 
     def start(
@@ -428,7 +478,10 @@ class Workbench:
         Raises:
             RagError: The question cannot be asked so; nothing was searched.
         """
-        request, with_ = self._prepared(question, plan, collection, documents, engine, chat=chat, picture=picture)
+        asked = Asked(
+            question, plan, collection, documents, engine, chat=chat, turns=self._turns(chat), picture=picture
+        )
+        request, with_ = self._prepared(asked)
         live = LiveRun(request.id, chat)
         self._live.start(live, lambda live: self._answer(live, request, with_))
         return request.id
@@ -459,25 +512,78 @@ class Workbench:
         return self._history.recent_chats(limit)
 
     def feedback(self, run_id: str, value: Literal["good", "wrong"] | None) -> None:
-        """Keep what the user thinks of an answer."""
+        """Keep what the user thinks of an answer; a good one is remembered for similar questions.
+
+        Raises:
+            StoreError: The disk is full or cannot be written.
+        """
         self._history.feedback(run_id, value)
+        self._memories.forget([run_id])
+        if value == "good" and (rated := self._history.get(run_id)):
+            self._remember(rated)
+
+    # plans
+
+    def presets(self) -> dict[str, Plan]:
+        """The plans that everybody has, as the environment wants them."""
+        return self._plans.presets
+
+    def plans(self) -> dict[str, Plan]:
+        """The plans that were saved here, by name.
+
+        Raises:
+            PlanError: Their file was changed to what cannot be used.
+        """
+        return self._plans.saved()
+
+    def save_plan(self, name: str, plan: Plan) -> Plan:
+        """Keep a plan under a name, in place of one that had it.
+
+        Raises:
+            PlanError: The name is not allowed, or the disk has no room.
+        """
+        return self._plans.save(name, plan)
+
+    def delete_plan(self, name: str) -> None:
+        """Forget a saved plan."""
+        self._plans.delete(name)
 
     # engines
 
     def engines(self) -> list[EngineChoice]:
         """What a question can be asked with now, the default first."""
-        keyless = EngineChoice(name="keyless", label="No model", detail="Reads and quotes.")
-        if (model := self.connection()) is None:
-            return [keyless]
-        return [EngineChoice(name="model", label=model.model, detail=model.base_url), keyless]
+        return self._engines.choices()
 
     def connection(self) -> ModelConnection | None:
         """The model in use: the one saved here or, else, the one that the environment names."""
-        return self._connections.get()
+        return self._engines.connections.get()
 
     def connect(self, connection: ModelConnection | None) -> None:
         """Use a model from now on, or none."""
-        self._connections.save(connection)
+        self._engines.connections.save(connection)
+
+    def signatures(self) -> Sequence[Signature[Any, Any]]:
+        """Everything that a model is asked; each may have another prompt and another model."""
+        return SIGNATURES
+
+    def overrides(self) -> Overrides:
+        """The prompts and models that were chosen here for single signatures.
+
+        Raises:
+            RagError: Their file was changed to what cannot be used.
+        """
+        return self._engines.overrides.get()
+
+    def override(self, given: Mapping[str, Any]) -> Overrides:
+        """Use these prompts and models from the next question on, and none besides.
+
+        Args:
+            given: `{signature: prompt}` or `{signature: {prompt, model, temperature, max_tokens}}`.
+
+        Raises:
+            RagError: A signature is unknown, or a prompt has a placeholder that it cannot fill; nothing was saved.
+        """
+        return self._engines.overrides.save(given)
 
     def test_connection(self, connection: ModelConnection) -> ConnectionTest:
         return connections.try_out(connection)
@@ -500,59 +606,13 @@ class Workbench:
                 model.result(),
                 disk_health(self.settings.data_dir),
                 ocr_health(),
+                *([telemetry_health(self._telemetry)] if self._telemetry else []),
             ]
 
     # inside
 
-    def _prepared(
-        self,
-        question: str,
-        plan: Plan | None,
-        collection: str | None,
-        documents: Sequence[str],
-        engine: str | None,
-        *,
-        chat: str = "",
-        contexts: int = 10,
-        picture: Path | None = None,
-    ) -> tuple[Request, Collaborators]:
-        asked = check_question(question, self.settings.max_question_chars)
-        collection = collection or self.default_collection()
-        if not self.collections():
-            raise QuestionError("There are no documents yet: upload one, or index a folder, then ask.")
-        tenant = self._ledger.tenant(collection)
-        found = [self._named(collection, name) for name in documents]
-        searchable = [record for record in self._ledger.documents(collection) if record.searchable]
-        if not searchable:
-            raise QuestionError(f"No document of {collection!r} is searchable yet: add one or wait until it is read.")
-        request = Request(
-            question=asked,
-            plan=plan or PRESETS["simple"],
-            collection=collection,
-            documents=tuple(record.name for record in found),
-            where=SearchFilter(documents=tuple(record.id for record in found)),
-            chat=chat,
-            turns=self._turns(chat),
-            contexts=contexts,
-        )
-        with_ = Collaborators(
-            searcher=Tenant(self._store, tenant, self._ingest.hurry),
-            catalogue=Documents(self._ledger, searchable),
-            embedder=self._embedder,
-            reading=self._reading.over(self._ledger.statistics(collection)),
-            engine=self._engine(engine),
-            documents=len(searchable),
-            figures=self._figures_in(tenant, request.plan, picture),
-        )
-        return request, with_
-
-    def _figures_in(self, tenant: str, plan: Plan, picture: Path | None) -> Figures | None:
-        if picture is not None and not (self._images and plan.has("multimodal")):
-            raise QuestionError(
-                "Searching by a picture needs CLIP and the technique 'multimodal': set RAGSCOPE_CLIP=true and start "
-                "again, and have the technique on."
-            )
-        return Figures(self._store, tenant, self._images, picture) if self._images else None
+    def _prepared(self, asked: Asked) -> tuple[Request, Collaborators]:
+        return self._asking.prepared(asked, self._engines.get(asked.engine), self.default_collection())
 
     def _answer(self, live: LiveRun, request: Request, with_: Collaborators) -> Run:
         record = Run(
@@ -568,8 +628,25 @@ class Workbench:
         )
         if request.chat:  # somebody may come back for it before it is over
             self._keep(record)
-        record = run(request, with_, emit=live.emit, stopped=live.stopped, budget_s=self.settings.run_seconds)
-        return self._keep(record)
+        try:
+            record = run(request, with_, emit=live.emit, stopped=live.stopped, budget_s=self.settings.run_seconds)
+        except Exception as error:  # whoever watches the run must see its end
+            _log.exception("a run broke off")
+            told = f"The run broke off ({type(error).__name__}): ask again, and report this."
+            record = record.model_copy(update={"status": "failed", "error": told})
+        record = self._keep(record)
+        if self._telemetry:
+            self._telemetry.send(record)
+        return record
+
+    def _remember(self, rated: Run) -> None:
+        """Keep an answer with the documents that it cites, as long as all are of one collection."""
+        cited = {hit.chunk.document for hit in rated.evidence}
+        records = [record for document in cited if (record := self._ledger.document(document))]
+        memory = memory_of(rated, {record.id: record.sha256 for record in records})
+        collections = {record.collection for record in records if memory and record.id in memory.documents}
+        if memory and len(collections) == 1:
+            self._memories.keep(self._ledger.tenant(collections.pop()), memory)
 
     def _keep(self, record: Run) -> Run:
         """Write a run to the history; where that fails the answer is still given, and says so."""
@@ -579,21 +656,10 @@ class Workbench:
             return record.model_copy(update={"note": str(error)})
         return record
 
-    def _engine(self, name: str | None) -> Engine:
-        connection = self.connection()
-        if name == "model" and connection is None:
-            raise QuestionError("No model is set: choose one in Settings, or set OPENAI_BASE_URL and OPENAI_MODEL.")
-        if name == "keyless" or connection is None:
-            return KeylessEngine()
-        return ModelEngine(connection, silence_s=self.settings.model_timeout_s)
-
     def _describer(self) -> Describe | None:
-        """What describes figures: a model that sees, at the endpoint of the model in use."""
-        connection, model = self.connection(), self.settings.vision_model
-        if connection is None or model is None:
-            return None
-        seeing = connection.model_copy(update={"model": model})
-        return Describe(DescribeSettings(), ModelEngine(seeing, silence_s=self.settings.model_timeout_s), self._reading)
+        """What describes figures, where a model sees."""
+        seeing = self._engines.seeing()
+        return Describe(DescribeSettings(), seeing, self._reading) if seeing else None
 
     def _seeing(self) -> Describe:
         if (describer := self._describer()) is None:
@@ -622,18 +688,6 @@ class Workbench:
             self._ingest.delete(record.id)
         state = "deleted" if record and delete else "gone"
         return FileResult(document=record.id if record else "", name=name, state=state)
-
-    def _named(self, collection: str, name: str) -> DocumentRecord:
-        """The document of that name, whatever its case and with or without its ending."""
-        record = self._ledger.named(collection, name)
-        if record is not None:
-            return record
-        known = {record.name: record for record in self._ledger.documents(collection)}
-        alike = [one for one in known if name.lower() in (one.lower(), Path(one).stem.lower())]
-        if len(alike) == 1:
-            return known[alike[0]]
-        close = alike or difflib.get_close_matches(name, known, n=3)
-        raise UnknownDocument(name, collection, close)
 
     def _as_of_now(self, collection: str, records: list[DocumentRecord]) -> list[DocumentRecord]:
         """The records with what the ledger does not keep: the work under way, and whether today's index has them."""

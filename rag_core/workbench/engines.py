@@ -8,12 +8,15 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from rag_core.errors import RagError
+from rag_core.errors import QuestionError, RagError
 from rag_core.llm import connections
 from rag_core.llm.connections import ModelConnection
+from rag_core.llm.engine import Engine, KeylessEngine
+from rag_core.llm.model import ModelEngine
 from rag_core.llm.overrides import Overrides, checked
 from rag_core.llm.signature import Signature
 from rag_core.settings import Settings
+from rag_core.techniques import SIGNATURES
 from rag_core.types import Value
 
 
@@ -40,7 +43,7 @@ class SavedConnection:
             return connections.from_settings(self._settings)
 
     def save(self, connection: ModelConnection | None) -> None:
-        _write_private(self._path, connection.model_dump_json() if connection else "null")
+        write_private(self._path, connection.model_dump_json() if connection else "null")
 
 
 class SavedOverrides:
@@ -71,11 +74,57 @@ class SavedOverrides:
             RagError: A signature is unknown or a prompt cannot be filled; nothing was saved.
         """
         overrides = checked(given, self._signatures)
-        _write_private(self._path, json.dumps(overrides.as_json(), ensure_ascii=False, indent=2))
+        write_private(self._path, json.dumps(overrides.as_json(), ensure_ascii=False, indent=2))
         return overrides
 
 
-def _write_private(path: Path, text: str) -> None:
+class Engines:
+    """What answers questions and describes figures, as the user chose it here or in the environment."""
+
+    def __init__(self, settings: Settings, own: Overrides) -> None:
+        """Read what is saved.
+
+        Args:
+            own: Prompts and models given from code; they come before what is saved.
+        """
+        self._settings = settings
+        self._own = own
+        self.connections = SavedConnection(settings)
+        self.overrides = SavedOverrides(settings.data_dir, SIGNATURES)
+
+    def choices(self) -> list[EngineChoice]:
+        """What a question can be asked with now, the default first."""
+        keyless = EngineChoice(name="keyless", label="No model", detail="Reads and quotes.")
+        if (model := self.connections.get()) is None:
+            return [keyless]
+        return [EngineChoice(name="model", label=model.model, detail=model.base_url), keyless]
+
+    def get(self, name: str | None) -> Engine:
+        """The engine of that name; the model where there is one, when not given.
+
+        Raises:
+            RagError: There is no model, or what is saved for its prompts cannot be used.
+        """
+        connection = self.connections.get()
+        if name == "model" and connection is None:
+            raise QuestionError("No model is set: choose one in Settings, or set OPENAI_BASE_URL and OPENAI_MODEL.")
+        if name == "keyless" or connection is None:
+            return KeylessEngine()
+        return self._asking(connection)
+
+    def seeing(self) -> Engine | None:
+        """The model that sees, at the endpoint of the model in use; None where there is none."""
+        connection, model = self.connections.get(), self._settings.vision_model
+        if connection is None or model is None:
+            return None
+        return self._asking(connection.model_copy(update={"model": model}))
+
+    def _asking(self, connection: ModelConnection) -> ModelEngine:
+        overrides = self._own.over(self.overrides.get())
+        return ModelEngine(connection, silence_s=self._settings.model_timeout_s, overrides=overrides)
+
+
+def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner may read, whole or not at all."""
     part = path.with_suffix(".part")
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:

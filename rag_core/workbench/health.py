@@ -12,6 +12,7 @@ from rag_core.embedding.minilm import TextEmbedder
 from rag_core.errors import RagError
 from rag_core.llm import connections
 from rag_core.llm.connections import ModelConnection
+from rag_core.pipeline.telemetry import Telemetry
 from rag_core.stores.weaviate.chunks import ChunkStore
 from rag_core.types import Value
 
@@ -68,3 +69,11 @@ def ocr_health() -> PartHealth:
         return PartHealth(part="OCR", ok=True, summary="Tesseract is there: scans are read.")
     advice = "Install Tesseract (apt install tesseract-ocr, brew install tesseract) to have scans read."
     return PartHealth(part="OCR", ok=False, summary="Tesseract is not installed.", advice=advice)
+
+
+def telemetry_health(telemetry: Telemetry) -> PartHealth:
+    what = "with their texts" if telemetry.texts else "without texts"
+    summary = f"Runs are sent to {telemetry.endpoint}, {what}."
+    details = {"sent": f"{telemetry.sent:,}", "lost": f"{telemetry.lost:,}"}
+    trouble = telemetry.trouble
+    return PartHealth(part="Telemetry", ok=not trouble, summary=summary, advice=trouble, details=details)

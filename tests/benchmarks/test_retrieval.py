@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from benchmarks.retrieval import Found, Labelled, plans, scores, scores_of
+from benchmarks.retrieval import Found, Labelled, plans, scores, scores_of, spread
 
 
 def test_metrics_of_a_question_are_those_worked_out_by_hand() -> None:
@@ -26,6 +26,12 @@ def test_questions_count_the_same() -> None:
     questions = [Labelled(question="?", evidence_ids=["a"]), Labelled(question="??", evidence_ids=["b"])]
     found = [Found(["a"], 1, 1), Found([], 1, 1)]
     assert set(scores(questions, found).values()) == {0.5}
+
+
+def test_some_questions_of_a_set_are_spread_over_it() -> None:
+    questions = [Labelled(question=str(number), evidence_ids=[]) for number in range(10)]
+    assert [one.question for one in spread(questions, 3)] == ["0", "3", "6"]
+    assert spread(questions, None) == spread(questions, 99) == questions
 
 
 def test_every_technique_and_preset_has_a_row() -> None:

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from rag_core.errors import Stopped
 from rag_core.llm.connections import ModelConnection
+from rag_core.llm.likelihood import Scored
 from rag_core.llm.model import ModelEngine
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.signature import Signature
@@ -27,7 +28,19 @@ JSON = Signature("test.json", Asked, Told, "{question}", keyless=lambda i, r: To
 TEXT = Signature(
     "test.text", Asked, Told, "{question}", keyless=lambda i, r: Told(answer="keyless"), read=lambda t: Told(answer=t)
 )
+SCORED = Signature(
+    "test.scored",
+    Asked,
+    Told,
+    "{question}",
+    keyless=lambda i, r: Told(answer="keyless"),
+    read_scored=lambda scored: Told(answer=_said(scored)),
+)
 GOOD = '{"answer": "good"}'
+
+
+def _said(reply: Scored) -> str:
+    return ", ".join(f"{label} {share:.2f}" for label, share in reply.probabilities(0, ("yes", "no")).items())
 
 
 @pytest.fixture
@@ -173,3 +186,31 @@ def test_ollama_is_spoken_to_in_its_own_protocol(server: ModelServer) -> None:
     answer, watch = ask(server, kind="ollama", base_url=server.base_url.removesuffix("/v1"))
     assert answer == "good"
     assert watch.calls[0].usage.output_tokens == 7
+
+
+def test_a_label_comes_with_its_probabilities_where_the_endpoint_gives_them(server: ModelServer) -> None:
+    server.script = [Turn(["yes"], likely=[{"yes": 0.6, "no": 0.2, "maybe": 0.2}])]
+    answer, _ = ask(server, SCORED)
+    assert answer == "yes 0.75, no 0.25"
+    assert server.asked[0]["top_logprobs"] == 5
+
+
+def test_an_endpoint_that_gives_no_probabilities_is_taken_at_its_word(server: ModelServer) -> None:
+    server.then = says("no")
+    assert ask(server, SCORED)[0] == "yes 0.00, no 1.00"
+    assert ask(server, SCORED, kind="ollama", base_url=server.base_url.removesuffix("/v1"))[0] == "yes 0.00, no 1.00"
+
+
+def test_an_endpoint_that_refuses_to_give_them_is_asked_without_and_that_is_remembered(server: ModelServer) -> None:
+    server.refuses, server.then = "logprobs", says("no")
+    engine = ModelEngine(ModelConnection(kind="openai", base_url=server.base_url, model="scripted"), pause_s=0.01)
+    told = [engine.complete(SCORED, Asked(question="?"), Reading(WordVectors()), Watch()).answer for _ in range(2)]
+    assert told == ["yes 0.00, no 1.00"] * 2
+    assert ["logprobs" in body for body in server.asked] == [True, False, False]
+
+
+def test_other_signatures_do_not_ask_for_probabilities(server: ModelServer) -> None:
+    server.script = [says(GOOD)]
+    ask(server)
+    assert "logprobs" not in server.asked[0]
+    assert "top_logprobs" not in server.asked[0]

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from rag_core.errors import PlanError
-from rag_core.pipeline.plan import PRESETS, plan_from, plan_from_json, with_assignments
+from rag_core.pipeline.plan import PRESETS, plan_from, plan_from_json, with_assignments, with_toggles
+from rag_core.settings import Settings
 from rag_core.techniques import TECHNIQUES
 from rag_core.techniques.hybrid import HybridSettings
 
@@ -69,3 +70,22 @@ def test_every_technique_can_be_shown() -> None:
     for technique in TECHNIQUES.values():
         assert technique.summary
         assert all(field.description for field in technique.settings.model_fields.values())
+
+
+def test_what_the_environment_says_is_a_technique_s_default_in_every_preset() -> None:
+    environment = {
+        "ENABLE_SELF_RAG": "true", "SELF_RAG_ISREL_THRESHOLD": "0.6", "SELF_RAG_ISSUP_MIN": "fully_supported",
+        "ENABLE_CRAG": "true", "CRAG_CONFIDENCE_THRESHOLD": "0.8", "CRAG_WEB_FALLBACK_ENABLED": "true",
+        "CRAG_REFINEMENT_ENABLED": "false", "ENABLE_HYDE": "true", "HYDE_NUM_HYPOTHETICALS": "5",
+        "ENABLE_MULTIMODAL": "false",
+    }  # fmt: skip
+    toggles = Settings.from_env(environment).toggles()
+    for preset in PRESETS.values():
+        plan = with_toggles(preset, toggles)
+        assert plan.name == preset.name
+        assert not plan.has("multimodal")
+        told = {name: plan.techniques[name].model_dump() for name in ("self_rag", "crag", "hyde")}
+        assert (told["self_rag"]["isrel_threshold"], told["self_rag"]["issup_min"]) == (0.6, "fully_supported")
+        assert (told["crag"]["relevance_threshold"], told["crag"]["web"], told["crag"]["refine"]) == (0.8, True, False)
+        assert told["hyde"]["num_hypotheticals"] == 5
+    assert not with_toggles(PRESETS["quality"], Settings.from_env({"ENABLE_HYDE": "false"}).toggles()).has("hyde")

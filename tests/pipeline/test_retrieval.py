@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -10,60 +10,13 @@ from hypothesis import strategies as st
 
 from rag_core.errors import StoreError
 from rag_core.llm.connections import ModelConnection
-from rag_core.llm.engine import Engine, KeylessEngine
 from rag_core.llm.model import ModelEngine
-from rag_core.llm.reading.reading import Reading
-from rag_core.pipeline.plan import PRESETS, Plan
-from rag_core.pipeline.run import Run
-from rag_core.pipeline.runner import Collaborators, Request, run
-from rag_core.types import Chunk, Hit
-from tests.fakes import Documents, WordVectors, a_hit
+from rag_core.pipeline.plan import PRESETS
+from rag_core.trace import TraceEvent
+from rag_core.types import Hit
+from tests.fakes import a_hit
 from tests.model_server import Turn, model_server, says
-
-BARE = PRESETS["simple"].off("validate")
-QUESTION = "In which town was the director of Silent Harbour born?"
-FILM = a_hit("Silent Harbour is a 1950 drama film. It was directed by Anton Vesely.", id_="film")
-TOWN = a_hit("Anton Vesely was a film director born in Kolin.", id_="town")
-ELSE = a_hit("Nothing of this is of any use.", id_="else")
-
-
-class Library:
-    """A collection that finds what stands on the first shelf whose name is in the query.
-
-    Searches for anything but the whole question wait for each other at `parts`.
-    """
-
-    def __init__(
-        self,
-        shelves: Mapping[str, Sequence[Hit] | Exception],
-        parts: threading.Barrier | None = None,
-        whole: str = QUESTION,
-    ) -> None:
-        self.shelves = shelves
-        self.parts = parts
-        self.whole = whole
-        self.asked: list[str] = []
-
-    def hybrid(self, query: str, vector: object, **_: object) -> list[Hit]:
-        self.asked.append(query)
-        if self.parts and query != self.whole:
-            self.parts.wait(5)
-        found = next((hits for word, hits in self.shelves.items() if word in query), [ELSE])
-        if isinstance(found, Exception):
-            raise found
-        return list(found)
-
-    def document(self, document: str) -> Iterator[Chunk]:
-        return iter([FILM.chunk, TOWN.chunk])
-
-
-def ask(question: str, plan: Plan, library: Library, engine: Engine | None = None) -> Run:
-    with_ = Collaborators(library, Documents(), WordVectors(), Reading(WordVectors()), engine or KeylessEngine())
-    return run(Request(question=question, plan=plan, collection="Films"), with_)
-
-
-def spans(told: Run, name: str) -> list[dict]:
-    return [span.attributes for span in told.spans if span.name == name]
+from tests.pipeline.library import BARE, ELSE, FILM, QUESTION, TOWN, Library, ask, spans
 
 
 def test_a_second_hop_goes_over_the_bridge_and_its_evidence_joins_the_first() -> None:
@@ -89,10 +42,35 @@ def test_parts_are_searched_at_the_same_time_and_told_in_the_order_asked() -> No
     library = Library({"Anton": [TOWN], "Berta": [FILM]}, parts=threading.Barrier(2), whole=question)
     told = ask(question, BARE.set("sub_queries", max_iterations=1), library)
     assert told.status == "done"
-    assert [part["query"].split()[0] for part in spans(told, "sub_query")] == ["Anton", "Berta"]
     (round_,) = [span for span in told.spans if span.name == "sub_queries"]
-    assert {span.parent_id for span in told.spans if span.name == "sub_query"} == {round_.span_id}
+    parts = sorted((span for span in told.spans if span.name == "sub_query"), key=lambda span: span.attributes["lane"])
+    assert [str(part.attributes["query"]).split()[0] for part in parts] == ["Anton", "Berta"]
+    assert [part.attributes["lane"] for part in parts] == [1, 2]
+    assert {part.parent_id for part in parts} == {round_.span_id}
+    assert overlap(parts)
     assert told.iteration_count == 1
+
+
+def overlap(parts: Sequence[TraceEvent]) -> bool:
+    """Whether all were under way at one time."""
+    return max(part.start_s for part in parts) < min(part.start_s + part.duration_s for part in parts)
+
+
+def test_the_further_searches_of_a_hop_are_made_at_the_same_time_each_in_a_lane() -> None:
+    further = threading.Barrier(2)
+
+    class Together(Library):
+        def hybrid(self, query: str, vector: object, **asked: object) -> list[Hit]:
+            if self.asked:
+                further.wait(5)
+            return super().hybrid(query, vector, **asked)
+
+    told = ask("Who was the film director?", BARE.on("expand").on("hyde"), Together({"": [FILM, TOWN]}))
+    assert told.searches == 3
+    parts = [span for span in told.spans if span.name in ("expand", "hyde")]
+    assert overlap(parts)
+    assert sorted((span.name, span.attributes["lane"]) for span in parts) == [("expand", 1), ("hyde", 2)]
+    assert [hop["lane"] for hop in spans(told, "retrieve")] == [1]
 
 
 def test_a_part_that_fails_spoils_none_of_the_others() -> None:
@@ -131,6 +109,7 @@ def test_a_further_search_for_the_same_that_fails_is_done_without(technique: str
     assert told.status == "done"
     assert {hit.chunk.id for hit in told.evidence} == {"film", "town"}
     assert [span.error for span in told.spans if span.name == technique] == ["It is down: start it."]
+    assert told.techniques[technique].why == "It failed: It is down: start it."
 
 
 def test_what_was_added_imagined_and_moved_is_told() -> None:
@@ -162,15 +141,17 @@ def test_no_preset_searches_for_the_same_words_twice_but_for_the_same_question(q
         plan = plan.off(technique)
     told = ask(question, plan, library)
     assert told.status == "done"
-    assert len(set(library.asked)) == len(library.asked)
+    bare = [" ".join(query.casefold().split()) for query in library.asked]
+    assert len(set(bare)) == len(bare)
 
 
-# Calls of a question whose model never finds its evidence complete, and never repeats itself.
+# Calls for a question whose model never finds its evidence complete or its answer good, and never repeats itself.
+HEALING = 3 * 3
 CALLS = {
     "simple": 2,
     "fast": 2 + (4 + 3) + 3 + 2,
-    "balanced": 2 + (4 + 4 + 3) + (3 + 2) + 2,
-    "quality": 2 + (4 * 5 - 1) + 5 * (1 + 3) + 1 + (3 + 2 + 2) + 2,
+    "balanced": 2 + (4 + 4 + 3) + (3 + 2) + 2 + HEALING,
+    "quality": 2 + (4 * 5 - 1) + 5 * (1 + 3) + 1 + (3 + 2 + 2) + 2 + (1 + 1) + (1 + 3 * 2) + HEALING,
 }
 
 
@@ -188,12 +169,15 @@ def test_a_preset_makes_the_calls_that_it_says(preset: str) -> None:
             "context": "Something.",
             "completeness": 0.1,
             "terms": ["more"],
-            "judged": [{"passage": 1, "score": 5}],
+            "judged": [{"passage": number, "score": 0.9} for number in range(1, 11)],
             "sub_questions": [f"part {count}"],
             "synthesis": "Something.",
             "needs_more": True,
             "focused_queries": [f"gap {count}"],
             "quality": 0.5,
+            "sentences": [{"text": f"It is {count}.", "passages": [1]}],
+            **dict.fromkeys(("faithfulness", "completeness", "clarity"), 0.1),
+            "sufficient": False,
         }
         asked = prompt.rpartition("nothing else: ")[2]
         return says(json.dumps(fields) if asked.startswith("{") else "It is so [1].\nCONFIDENCE: 0.5")

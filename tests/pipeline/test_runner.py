@@ -129,7 +129,26 @@ def test_a_cell_of_a_table_is_the_answer_with_its_place() -> None:
 def test_an_error_of_a_step_ends_the_run_with_its_sentence() -> None:
     told = run(asked("What?"), with_(StoreError("Weaviate does not answer.")))
     assert (told.status, told.error) == ("failed", "Weaviate does not answer.")
-    assert told.spans[0].error == "Weaviate does not answer."
+    assert (told.spans[0].error, told.spans[0].error_type) == ("Weaviate does not answer.", "StoreError")
+
+
+def test_after_a_failed_step_the_others_pass_and_say_so_and_the_run_keeps_what_it_has() -> None:
+    class Broken(KeylessEngine):
+        def complete(self, signature, *asked, **how):
+            if signature.name == "answer.generate":
+                raise StoreError("The disk is full.")
+            return super().complete(signature, *asked, **how)
+
+    heard: list[tuple[str, dict]] = []
+    told = run(asked("Who is red?"), with_(HITS, Broken()), emit=lambda kind, data: heard.append((kind, data)))
+    assert (told.status, told.error) == ("failed", "The disk is full.")
+    assert len(told.evidence) == 2
+    assert told.techniques["hybrid"].why == "It is in the plan."
+    assert told.techniques["answer"].why == "It failed: The disk is full."
+    assert not told.techniques["validate"].ran
+    assert told.techniques["validate"].why == "The run had ended: The disk is full."
+    events = [(kind, data["name"]) for kind, data in heard if kind in ("open", "exception", "close")]
+    assert events[-3:] == [("open", "answer"), ("exception", "answer"), ("close", "answer")]
 
 
 def test_an_error_that_nobody_foresaw_ends_the_run_with_a_record_too() -> None:

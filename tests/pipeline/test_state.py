@@ -40,6 +40,8 @@ def test_what_comes_next_is_a_table(fields: dict, step: str | None) -> None:
 def written(state: RunState, step: str) -> dict:
     """What a step writes that never wants to stop."""
     return {
+        "rewrite": {"rewrites": False},
+        "gate": {"gates": False},
         "scan": {"scans": False},
         "retrieve": {"current_hop": state.current_hop + 1, "hop": a_hop("more")},
         "sub_queries": {"iteration": state.iteration + 1, "focused": ("more",)},
@@ -59,12 +61,18 @@ def written(state: RunState, step: str) -> dict:
         hop=st.sampled_from([None, a_hop(), a_hop("more")]),
         focused=st.sampled_from([(), ("more",)]),
         answered=st.booleans(),
+        rewrites=st.booleans(),
+        gates=st.booleans(),
         scans=st.booleans(),
+        validates=st.booleans(),
+        found=st.booleans(),
+        quality=st.sampled_from([None, 0.1, 1.0]),
+        error=st.sampled_from([None, "broken"]),
     )
 )
 def test_every_run_ends_within_its_bounds(state: RunState) -> None:
     began = state
-    for _ in range(state.max_hops + state.max_iterations + len(("scan", "answer", "validate"))):
+    for _ in range(state.max_hops + state.max_iterations + len(("rewrite", "gate", "scan", "answer", "validate"))):
         if (step := next_step(state)) is None:
             break
         state = state.model_copy(update=written(state, step))

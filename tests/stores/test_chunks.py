@@ -88,6 +88,14 @@ def test_words_are_found_by_their_stems_in_text_headings_and_caption(store: Chun
         assert [hit.chunk for hit in store.bm25(tenant, question, limit=5)] == [chunk]
 
 
+def test_words_are_found_by_the_stems_of_their_own_language(store: ChunkStore, tenant: str) -> None:
+    german = make_chunk("Die Erträge der Banken sind im Jahr gestiegen.")
+    chinese = make_chunk("東京都の人口は増えた", order=1)
+    store.put(tenant, [german, chinese, make_chunk("The yield of banks rose.", order=2)])
+    assert [hit.chunk for hit in store.bm25(tenant, "Wie hoch ist der Ertrag?", limit=5)] == [german]
+    assert [hit.chunk for hit in store.bm25(tenant, "人口", limit=5)] == [chinese]
+
+
 def test_a_question_without_words_finds_by_vector_only(store: ChunkStore, tenant: str) -> None:
     vectors = random_vectors(2)
     store.put(tenant, [make_chunk("one"), make_chunk("two", order=1)], vectors)

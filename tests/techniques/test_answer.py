@@ -37,10 +37,44 @@ def test_a_second_sentence_comes_only_for_what_the_first_does_not_say() -> None:
 
 
 def test_the_answer_stays_within_its_words() -> None:
+    passages = ("The fox will live in a den.", "The badger will live in a sett.")
+    assert len(quoted("Where do fox and badger live?", *passages, max_words=20).sentences) == 2
+    assert len(quoted("Where do fox and badger live?", *passages, max_words=10).sentences) == 1
+
+
+def test_what_points_back_brings_its_subject_in_the_order_of_the_document() -> None:
+    told = quoted("Where does it sleep by day?", "The badger is shy. It does sleep by day in a sett. Rain falls.")
+    assert [sentence.text for sentence in told.sentences][:2] == [
+        "The badger is shy.",
+        "It does sleep by day in a sett.",
+    ]
+
+
+def test_a_sentence_with_a_value_of_the_kind_asked_for_comes_before_one_without() -> None:
+    told = quoted("When did the fox den open?", "The fox den did open late.", "The fox den did open in 2009.")
+    assert told.sentences[0].text == "The fox den did open in 2009."
+
+
+def test_where_documents_give_different_values_the_answer_says_so() -> None:
     told = quoted(
-        "fox badger", "The fox " + "runs " * 20 + "far.", "The badger " + "digs " * 20 + "deep.", max_words=30
+        "Who won the race in Oslo?",
+        "Anna Berg won the race in Oslo by a second.",
+        "Eva Lund won the race in Oslo by a second.",
+        "In Oslo, the race that Eva Lund won by a second was long.",
     )
-    assert len(told.sentences) == 1
+    assert [sentence.text for sentence in told.sentences] == [
+        "The documents disagree: Eva Lund or Anna Berg.",
+        "Eva Lund won the race in Oslo by a second.",
+        "Anna Berg won the race in Oslo by a second.",
+    ]
+    assert told.sentences[0].passages == (2, 1)
+    assert told.sentences[0].computed == "Eva Lund: 2 passages; Anna Berg: 1 passage"
+
+
+def test_a_name_that_stands_nowhere_needs_closer_evidence() -> None:
+    evidence = "The den of the fox is open to visitors from nine to noon in summer."
+    assert quoted("Is the den of a badger open at night?", evidence).found
+    assert not quoted("Is the den of Lisbon open at night?", evidence).found
 
 
 def test_of_a_table_the_row_is_quoted_with_the_names_of_its_cells() -> None:
@@ -88,3 +122,15 @@ def test_a_reply_without_an_answer_is_refused() -> None:
 def test_a_reader_never_sees_the_line_on_confidence(end: int) -> None:
     shown = shown_reply("It is red.\nCONFIDENCE: 0.9"[:end])
     assert "It is red.".startswith(shown.strip("\n"))
+
+
+def test_what_is_asked_of_both_is_answered_by_yes_or_no_and_what_is_said_of_each() -> None:
+    told = quoted(
+        "Are Ada Berg and Eva Lund both Norwegian?", "Ada Berg is a Norwegian composer.", "Eva Lund is a composer."
+    )
+    assert [sentence.text for sentence in told.sentences] == [
+        "No, that is said of Ada Berg alone.",
+        "Ada Berg is a Norwegian composer.",
+        "Eva Lund is a composer.",
+    ]
+    assert told.sentences[0].passages == (1, 2)

@@ -24,8 +24,9 @@ def a_hit(text: str, **scores: float) -> Hit:
     return Hit(chunk=a_chunk(text), score=1, scores=scores)
 
 
-def on_page(page: int, score: float, document: str = "doc") -> Hit:
-    return Hit(chunk=a_chunk(f"{document} {page} {score}", page=page, document=document), score=score)
+def on_page(page: int, score: float, document: str = "doc", *, lexical: float = 0.0) -> Hit:
+    chunk = a_chunk(f"{document} {page} {score}", page=page, document=document)
+    return Hit(chunk=chunk, score=score, scores={"lexical": lexical} if lexical else {})
 
 
 def test_the_settings_reach_the_search() -> None:
@@ -48,13 +49,19 @@ def test_without_a_threshold_even_what_points_the_other_way_stays() -> None:
     assert len(Hybrid(HybridSettings(), found, WordVectors()).search("fox", SearchFilter())) == 1
 
 
-def test_a_page_with_more_hits_comes_before_one_with_a_single_better_one() -> None:
-    lone, first, second = on_page(1, 0.8), on_page(2, 0.75), on_page(2, 0.7)
+def test_a_page_whose_chunks_hold_the_words_comes_before_one_with_a_single_better_chunk() -> None:
+    lone, first, second = on_page(1, 0.8, lexical=9), on_page(2, 0.75, lexical=8), on_page(2, 0.7, lexical=8)
     ranked = weighed([lone, first, second], page_weight=0.5, document_weight=0)
     assert [hit.chunk.page for hit in ranked] == [2, 2, 1]
-    assert ranked[0].scores["page"] == 1.0
-    assert all(0 <= hit.score <= 1 for hit in ranked)
+    assert [hit.scores["page"] for hit in ranked] == [1.0, 1.0, 9 / (8 + 8 / 2)]
+    assert ranked[0].score == (0.75 + 0.5) / 1.5
     assert weighed([lone, first, second], page_weight=0, document_weight=0)[0].chunk == lone.chunk
+
+
+def test_chunks_that_only_vectors_found_add_nothing_to_their_page() -> None:
+    hits = [on_page(1, 0.8, lexical=9), on_page(2, 0.78), on_page(2, 0.76), on_page(2, 0.74)]
+    assert weighed(hits, page_weight=0.5, document_weight=0)[0].chunk.page == 1
+    assert all(hit.scores["page"] == 0 for hit in weighed(hits[1:], page_weight=0.5, document_weight=0))
 
 
 def test_a_document_with_more_hits_counts_too() -> None:
@@ -63,7 +70,9 @@ def test_a_document_with_more_hits_counts_too() -> None:
 
 
 def test_passages_without_pages_keep_their_order() -> None:
-    hits = [Hit(chunk=a_chunk(f"passage {n}", places=()), score=1 - n / 10) for n in range(5)]
+    hits = [
+        Hit(chunk=a_chunk(f"passage {n}", places=()), score=1 - n / 10, scores={"lexical": float(n)}) for n in range(5)
+    ]
     assert [hit.chunk for hit in weighed(hits, 0.5, 0.3)] == [hit.chunk for hit in hits]
 
 

@@ -59,6 +59,23 @@ def test_a_name_that_was_searched_for_is_no_bridge_again() -> None:
     assert not hop.suggested.startswith("Anton")
 
 
+@pytest.mark.parametrize(
+    ("asked", "hops"),
+    [
+        ("The director of Silent Harbour was born in Kolin.", False),
+        ("The director of Silent Harbour was born where.", True),
+        ("Name the town of the director of Silent Harbour.", True),
+        ("director of Silent Harbour birthplace", True),
+        ("Where was the director born?", False),
+        ("Wo wurde der Regisseur von Silent Harbour geboren?", False),
+        ("What did the director of Silent Harbour earn in FY18?", False),
+    ],
+)
+def test_what_leaves_nothing_unknown_is_searched_for_once(asked: str, hops: bool) -> None:
+    hop = multi_hop(quality_threshold=1.0).take_in(asked, [FILM], [FILM], None, [asked], Watch())
+    assert bool(hop.suggested) is hops
+
+
 @pytest.mark.parametrize(("completeness", "hop", "goes_on"), [(0.5, 1, True), (0.8, 1, False), (0.5, 3, False)])
 def test_another_hop_follows_below_the_threshold_and_the_maximum(completeness: float, hop: int, goes_on: bool) -> None:
     known = Hop(context="", completeness=completeness, missing=())

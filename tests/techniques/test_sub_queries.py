@@ -29,6 +29,14 @@ KEYLESS = SubQueries(SubQueriesSettings(), KeylessEngine(), READING)
             "When was Acme Corp founded? Who runs Bolt Industries today?",
             ["When was Acme Corp founded", "Who runs Bolt Industries today"],
         ),
+        (
+            "What was the capex of 3M in 2018? Give a response in the form of the cash flow statement.",
+            ["What was the capex of 3M in 2018? Give a response in the form of the cash flow statement."],
+        ),
+        (
+            "Which is older, Acme Corp or Bolt Industries? Older is defined as founded earlier.",
+            ["Acme Corp older", "Bolt Industries older"],
+        ),
         ("Who was the father of Ada, Duchess of York?", ["Who was the father of Ada, Duchess of York?"]),
         ("Who founded Acme Corp?", ["Who founded Acme Corp?"]),
         (

@@ -78,8 +78,9 @@ class Watch:
 
 
 @pytest.fixture
-def watch(tmp_path: Path) -> Iterator[Callable[..., Watch]]:
+def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Watch]]:
     begun: list[Watch] = []
+    monkeypatch.setattr("rag_core.workbench.bench._WATCH_EVERY_S", 0.2)
     with Workbench.open(Settings(data_dir=tmp_path / "data")) as workbench:
 
         def begin(folder: Path, *, delete_missing: bool = False) -> tuple[Workbench, Watch]:

@@ -12,6 +12,9 @@ import numpy as np
 
 from rag_core.llm.reading.words import stems
 
+_INSIDE = ".,'’"
+"""What a word may have inside."""
+
 
 class Embed(Protocol):
     """Gives unit vectors: `(n, dimensions)` float32, in the order of the texts."""
@@ -66,6 +69,10 @@ class Reading:
         total = self._corpus.chunks
         return math.log1p(total / (1 + self._corpus.chunks_with(stem))) if total else 1.0
 
+    def occurs(self, stem: str) -> bool:
+        """Whether any chunk of the collection has a word; True where nothing is known of the collection."""
+        return not self._corpus.chunks or self._corpus.chunks_with(stem) > 0
+
     def vectors(self, texts: Sequence[str]) -> np.ndarray:
         """`(n, dimensions)` float32 unit vectors; texts seen lately cost nothing."""
         with self._lock:
@@ -100,9 +107,30 @@ class Reading:
         weights = self._token_weights(question)
         return np.array([max_sim(asked, weights, tokens) for tokens in given], dtype=np.float32)
 
+    def words_in_context(self, texts: Sequence[str]) -> list[tuple[tuple[str, ...], np.ndarray]]:
+        """The content words of each text as stems, with `(words, dimensions)` float32 unit vectors.
+
+        A word's vector is the mean of its pieces' in this text. Costs a forward pass of every text.
+        """
+        return [
+            self._words(text, tokens) for text, tokens in zip(texts, self._embedder.token_vectors(texts), strict=True)
+        ]
+
+    def _words(self, text: str, tokens: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+        pieces: dict[tuple[int, int], list[int]] = {}
+        for row, (start, end) in enumerate(self._embedder.token_spans(text)):
+            pieces.setdefault(_around(text, start, end), []).append(row)
+        found, vectors = [], []
+        for (start, end), rows in pieces.items():
+            if stem := " ".join(stems(text[start:end])):
+                found.append(stem)
+                mean = tokens[rows].mean(axis=0)
+                vectors.append(mean / np.linalg.norm(mean))
+        return tuple(found), np.array(vectors, dtype=np.float32).reshape(len(found), tokens.shape[1])
+
     def _token_weights(self, question: str) -> np.ndarray:
         """Each token's share in the question: the rarity of its word, 0 for a stop word."""
-        whole = (_word_around(question, start, end) for start, end in self._embedder.token_spans(question))
+        whole = (question[slice(*_around(question, *span))] for span in self._embedder.token_spans(question))
         weights = np.array([sum(map(self.idf, stems(word))) for word in whole], dtype=np.float32)
         return weights / total if (total := weights.sum()) else np.full(len(weights), 1 / max(1, len(weights)))
 
@@ -133,10 +161,12 @@ def max_sim(asked: np.ndarray, weights: np.ndarray, given: np.ndarray) -> float:
     return float(weights @ (asked @ given.T).max(axis=1))
 
 
-def _word_around(text: str, start: int, end: int) -> str:
-    """The whole word that a piece of it stands in."""
-    while start and text[start - 1].isalnum():
+def _around(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the whole word stands that this is a piece of; '1,200' is one."""
+    while start and (
+        text[start - 1].isalnum() or (text[start - 1] in _INSIDE and text[start - 2 : start - 1].isalnum())
+    ):
         start -= 1
-    while end < len(text) and text[end].isalnum():
+    while end < len(text) and (text[end].isalnum() or (text[end] in _INSIDE and text[end + 1 : end + 2].isalnum())):
         end += 1
-    return text[start:end]
+    return start, end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# Abbreviations and everyday names of reports and papers on the left; on the right the words that pages have.
+# Abbreviations, ratios and everyday names of reports and papers on the left; on the right the words that pages have.
 _WORDINGS = {
     "capex": "capital expenditures purchases of property plant equipment",
     "capital expenditure": "purchases of property plant equipment",
@@ -19,13 +19,32 @@ _WORDINGS = {
     "ebit": "operating income",
     "ebitda": "operating income depreciation amortization",
     "eps": "earnings per share",
-    "fcf": "free cash flow",
-    "roe": "return on equity",
-    "roa": "return on assets",
+    "fcf": "free cash flow operating activities purchases of property plant equipment",
+    "free cash flow": "cash flow operating activities purchases of property plant equipment",
+    "roe": "return on equity net income shareholders equity",
+    "roa": "return on assets net income total assets",
+    "return on equity": "net income shareholders equity",
+    "return on assets": "net income total assets",
     "roi": "return on investment",
     "topline": "revenue net sales",
     "top line": "revenue net sales",
     "bottom line": "net income",
+    "pre-tax": "before income taxes",
+    "pretax": "before income taxes",
+    "effective tax rate": "provision for income taxes income before taxes",
+    "gross margin": "gross profit net sales cost of sales",
+    "operating margin": "operating income net sales revenue",
+    "working capital": "total current assets total current liabilities",
+    "current ratio": "total current assets total current liabilities",
+    "quick ratio": "cash receivables total current liabilities",
+    "asset turnover": "total assets net sales revenue",
+    "inventory turnover": "cost of sales inventories",
+    "interest coverage": "operating income interest expense",
+    "payout ratio": "dividends paid net income",
+    "dpo": "days payable outstanding accounts payable cost of sales",
+    "dso": "days sales outstanding accounts receivable revenue",
+    "days payable outstanding": "accounts payable cost of sales",
+    "days sales outstanding": "accounts receivable revenue",
     "yoy": "year over year change",
     "p&l": "statement of income",
     "income statement": "statement of income operations earnings",
@@ -56,8 +75,15 @@ def other_wordings(question: str) -> list[str]:
         In the order of the question, without duplicates; mostly nothing.
     """
     found = [(match.start(), _WORDINGS[match.group(1).lower()]) for match in _KNOWN.finditer(question)]
-    for match in _FISCAL_YEAR.finditer(question):
-        year = match.group(1) if len(match.group(1)) == 4 else f"20{match.group(1)}"
-        found.append((match.start(), year))
+    found += [(match.start(), _in_full(match.group(1))) for match in _FISCAL_YEAR.finditer(question)]
     said = re.findall(r"\w+", question)
     return [words for words in dict.fromkeys(text for _, text in sorted(found)) if words not in said]
+
+
+def of_fiscal_year(question: str) -> bool:
+    """Whether a question is for a fiscal year: 'FY18', 'fiscal 2018'."""
+    return _FISCAL_YEAR.search(question) is not None
+
+
+def _in_full(year: str) -> str:
+    return year if len(year) == 4 else f"20{year}"

@@ -9,7 +9,7 @@ from functools import lru_cache
 import Stemmer
 
 _WORD = re.compile(r"[^\W_]+(?:[.,'’][^\W_]+)*")
-_STOP = frozenset(
+STOP = frozenset(
     """a about above after again against all am an and any are as at be because been before being below between both
     but by can could did do does doing down during each few for from further had has have having he her here hers him
     his how i if in into is it its itself just me more most my no nor not of off on once only or other our ours out
@@ -33,4 +33,4 @@ def stem(word: str) -> str:
 
 def stems(text: str) -> list[str]:
     """The content words of a text in order, stemmed; stop words are left out."""
-    return [stem(word) for word in words(text) if word not in _STOP]
+    return [stem(word) for word in words(text) if word not in STOP]

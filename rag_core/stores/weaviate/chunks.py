@@ -22,6 +22,7 @@ from weaviate.classes.query import Filter, HybridFusion, MetadataQuery, Sort
 from weaviate.classes.tenants import Tenant
 
 from rag_core.errors import StoreError, UnknownCollection
+from rag_core.llm.reading.languages import index_terms
 from rag_core.llm.reading.words import stems, words
 from rag_core.settings import Settings
 from rag_core.stores.weaviate.binary import Say
@@ -539,8 +540,11 @@ def _is_full(reason: str) -> bool:
 
 
 def _query_text(question: str) -> str:
-    """The question's words for the text, its stems for the stems: Weaviate takes one query for all properties."""
-    return " ".join(dict.fromkeys([*words(question), *stems(question)]))
+    """The question's words for the text, its stems for the stems: Weaviate takes one query for all properties.
+
+    A question is short: one common word may tell its language, and what it is in English is searched for too.
+    """
+    return " ".join(dict.fromkeys([*words(question), *stems(question), *index_terms(question, least=1)]))
 
 
 def _sides(explained: str) -> dict[str, float]:

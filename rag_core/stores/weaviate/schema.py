@@ -11,7 +11,7 @@ from weaviate.classes.config import Configure, DataType, Property, Tokenization,
 from weaviate.exceptions import WeaviateBaseError
 
 from rag_core.errors import StoreError
-from rag_core.llm.reading.words import stems
+from rag_core.llm.reading.languages import index_terms
 from rag_core.types import Chunk, Place
 
 TEXT, STEMS = "text", "stems"
@@ -39,7 +39,8 @@ def _exact(name: str) -> Property:
 
 _PROPERTIES = [
     Property(name=TEXT, data_type=DataType.TEXT, index_filterable=False, index_searchable=True),
-    # Weaviate does not stem. The stems of the text with its headings and caption stand here, a token each.
+    # Weaviate does not stem. The stems of the text with its headings and caption stand here, a token each, by its
+    # language.
     Property(
         name=STEMS,
         data_type=DataType.TEXT,
@@ -114,7 +115,7 @@ def to_properties(chunk: Chunk) -> dict[str, Any]:
     """Give a chunk's properties; what is empty is left out."""
     properties = {
         TEXT: chunk.text,
-        STEMS: " ".join(stems(chunk.searchable_text)),
+        STEMS: " ".join(index_terms(chunk.searchable_text)),
         "document": chunk.document,
         "kind": chunk.kind,
         "pages": [place.page for place in chunk.places],

@@ -1,0 +1,178 @@
+"""From a question as it is asked to what its run needs: where it searches, and with which parts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rag_core.embedding.clip import ImageEmbedder
+from rag_core.embedding.minilm import TextEmbedder
+from rag_core.errors import QuestionError, UnknownDocument
+from rag_core.indexing.ledger import Ledger
+from rag_core.indexing.records import DocumentRecord
+from rag_core.llm.engine import Engine
+from rag_core.llm.reading.reading import Reading
+from rag_core.parsing.formats.fetched import text_of
+from rag_core.pipeline.memories import MemoryStore
+from rag_core.pipeline.plan import PRESETS, Plan
+from rag_core.pipeline.runner import Choices, Collaborators, Request, check_question
+from rag_core.settings import Settings
+from rag_core.stores.weaviate.chunks import ChunkStore
+from rag_core.techniques.base import Turn
+from rag_core.techniques.replacements import Replacements
+from rag_core.techniques.route import Described
+from rag_core.types import Chunk, SearchFilter
+from rag_core.web.pages import WithPages
+from rag_core.web.results import WebSearch
+from rag_core.web.search import web_search
+from rag_core.workbench.searched import Documents, Figures, Tenant, Tenants, Together
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with everything that the user chose for it."""
+
+    question: str
+    plan: Plan | None = None
+    collection: str | None = None
+    documents: Sequence[str] = ()
+    engine: str | None = None
+    chat: str = ""
+    turns: tuple[Turn, ...] = ()
+    contexts: int = 10
+    picture: Path | None = None
+
+
+class Asking:
+    """Prepares runs over one data directory."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        store: ChunkStore,
+        embedder: TextEmbedder,
+        images: ImageEmbedder | None,
+        reading: Reading,
+        memories: MemoryStore,
+        replacements: Replacements,
+        *,
+        met: Callable[[Iterable[Chunk]], None],
+    ) -> None:
+        """Wire what every run shares.
+
+        Args:
+            met: Told the chunks that a search found by their words alone.
+        """
+        self._settings = settings
+        self._ledger = ledger
+        self._store = store
+        self._embedder = embedder
+        self._images = images
+        self._reading = reading
+        self._memories = memories
+        self._replacements = replacements
+        self._met = met
+        self._web = _web(settings)
+
+    def prepared(self, asked: Asked, engine: Engine, default: str) -> tuple[Request, Collaborators]:
+        """What is asked, and what its run works with.
+
+        Args:
+            default: The collection that is searched where neither the user nor the router chooses one.
+
+        Raises:
+            RagError: The question cannot be asked so; nothing was searched.
+        """
+        question = check_question(asked.question, self._settings.max_question_chars)
+        plan = asked.plan or PRESETS["simple"]
+        if not self._ledger.collections():
+            raise QuestionError("There are no documents yet: upload one, or index a folder, then ask.")
+        collection = asked.collection or default
+        self._ledger.tenant(collection)
+        found = [self.named(collection, name) for name in asked.documents]
+        if not self._searchable(collection):
+            raise QuestionError(f"No document of {collection!r} is searchable yet: add one or wait until it is read.")
+        if asked.picture is not None and not (self._images and plan.has("multimodal")):
+            raise QuestionError(
+                "Searching by a picture needs CLIP and the technique 'multimodal': set RAGSCOPE_CLIP=true and start "
+                "again, and have the technique on."
+            )
+        request = Request(
+            question=question,
+            plan=plan,
+            collection=collection,
+            documents=tuple(record.name for record in found),
+            where=SearchFilter(documents=tuple(record.id for record in found)),
+            chat=asked.chat,
+            turns=asked.turns,
+            contexts=asked.contexts,
+        )
+        with_ = self._over([collection], engine, asked.picture)
+        if asked.collection or found:
+            return request, with_
+
+        def over(collections: Sequence[str]) -> Collaborators:
+            return self._over(collections, engine, asked.picture)
+
+        return request, replace(with_, choices=Choices(self._described(), over))
+
+    def named(self, collection: str, name: str) -> DocumentRecord:
+        """The document of that name, whatever its case and with or without its ending.
+
+        Raises:
+            UnknownDocument: There is none, or there are several.
+        """
+        record = self._ledger.named(collection, name)
+        if record is not None:
+            return record
+        known = {record.name: record for record in self._ledger.documents(collection)}
+        alike = [one for one in known if name.lower() in (one.lower(), Path(one).stem.lower())]
+        if len(alike) == 1:
+            return known[alike[0]]
+        close = alike or difflib.get_close_matches(name, known, n=3)
+        raise UnknownDocument(name, collection, close)
+
+    def _over(self, collections: Sequence[str], engine: Engine, picture: Path | None) -> Collaborators:
+        tenants = [self._ledger.tenant(collection) for collection in collections]
+        chunks = Tenants([Tenant(self._store, tenant, self._met) for tenant in tenants])
+        records = [record for collection in collections for record in self._searchable(collection)]
+        statistics = Together([self._ledger.statistics(collection) for collection in collections])
+        return Collaborators(
+            searcher=chunks,
+            catalogue=Documents(self._ledger, records),
+            embedder=self._embedder,
+            reading=self._reading.over(statistics),
+            engine=engine,
+            documents=len(records),
+            figures=Figures(self._store, tenants, self._images, picture) if self._images else None,
+            memories=self._memories.of(*tenants),
+            passages=chunks,
+            replacements=self._replacements,
+            web=self._web,
+        )
+
+    def _searchable(self, collection: str) -> list[DocumentRecord]:
+        return [record for record in self._ledger.documents(collection) if record.searchable]
+
+    def _described(self) -> list[Described]:
+        """The collections that a question can be sent to."""
+        described = (
+            Described(
+                name=info.name,
+                description=info.description,
+                documents=tuple(record.name for record in self._searchable(info.name)),
+            )
+            for info in self._ledger.collections()
+        )
+        return [one for one in described if one.documents]
+
+
+def _web(settings: Settings) -> WebSearch | None:
+    """What searches the web, and reads the pages that it finds where that is allowed."""
+    search = web_search(settings)
+    if search is None or not settings.web_fetch_pages:
+        return search
+    return WithPages(search, text_of, settings.web_timeout_s)

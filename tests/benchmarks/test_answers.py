@@ -1,0 +1,36 @@
+import pytest
+
+from benchmarks.answers import holds, token_f1
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("It was won by the Norway team.", "Norway"),
+        ("It opened on 3 May, 2020.", "3 May 2020"),
+        ("Revenue: $ 50.0 million.", "$50 million"),
+        ("Total assets: $ 41,190 million.", "41190"),
+        ("A change of 15.88% was seen.", "15.9%"),
+        ("In all 4,127 thousand.", "4.127"),
+        (
+            "The EU act puts high-risk functions under duties of logging and oversight.",
+            "The EU act will put high-risk functions under duties of documentation, logging and human oversight",
+        ),
+    ],
+    ids=["words", "punctuation", "unit", "thousands", "rounded", "scale", "most of a long one"],
+)
+def test_an_answer_is_held_whatever_its_form(text: str, answer: str) -> None:
+    assert holds(text, [answer])
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [("He won 13 of them.", "3"), ("It is 47.", "46.5"), ("Southern Norwegians", "Norway"), ("", "Norway")],
+)
+def test_what_only_looks_alike_holds_no_answer(text: str, answer: str) -> None:
+    assert not holds(text, [answer])
+
+
+def test_token_f1_is_the_best_over_the_answers() -> None:
+    assert token_f1("the red fox", ["a fox", "badger"]) == pytest.approx(2 / 3)
+    assert token_f1("the red fox", ["badger"]) == 0
