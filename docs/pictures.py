@@ -36,11 +36,11 @@ def main() -> None:
 
 
 def ask_picture(page: Page, url: str) -> None:
-    """An answer, and beside it the page that its first citation opens."""
-    visit(page, f"{url}/")
+    """An answer, and beside it its run: hops and parts as lanes, the evidence with its pages lit."""
+    visit(page, f"{url}/", shows=".st-key-switches .sw")
+    page.locator(".st-key-switches").get_by_role("radio", name="Balanced").click()
     ask(page, QUESTION)
     page.locator(".st-key-chat .card.a.done").wait_for()
-    page.locator(".st-key-chat .cite").first.click()
     taken(page, ".st-key-run .page.drawn rect.lit", "ask.png")
 
 

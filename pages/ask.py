@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from pages._look import components
 from pages._parts.plan import chosen_plan, plan_card
+from pages._parts.plans import ask_of_plan
 from pages._server.state import get_workbench
 from pages._server.tabs import tell_tab
 from rag_core.errors import RagError
+from rag_core.techniques import TECHNIQUES
 from rag_core.workbench import DEMO_COLLECTION
+
+PICTURES = ["png", "jpg", "jpeg"]
 
 workbench = get_workbench()
 # Known to this tab alone: who has it is told what is asked here.
 st.session_state.setdefault("tab", uuid.uuid4().hex)
 
 
-def ask(question: str) -> None:
+def ask(question: str, picture: Path | None = None) -> None:
     """Start a run and put it in the address, so that a reload and a second tab find it."""
     st.session_state.pop("problem", None)
     chat = st.query_params.get("chat") or uuid.uuid4().hex[:12]
+    documents = st.session_state.get("documents", ())
     try:
+        plan = chosen_plan()
+        # Whoever has the router on leaves it the choice, unless documents of a collection were chosen.
+        routed = plan.has("route") and not documents
         run = workbench.start(
             question,
-            plan=chosen_plan(),
-            collection=st.session_state.collection,
-            documents=st.session_state.get("documents", ()),
+            plan=plan,
+            collection=None if routed else st.session_state.collection,
+            documents=documents,
             engine=st.session_state.engine,
             chat=chat,
+            picture=picture,
         )
     except RagError as error:
         st.session_state.problem = str(error)
@@ -41,7 +52,17 @@ def ask(question: str) -> None:
 
 
 def asked() -> None:
-    ask(st.session_state.question)
+    """Ask what was written, with the picture where one was given; what cannot be asked stays in the box."""
+    given = st.session_state.question
+    if given.files:
+        with tempfile.TemporaryDirectory() as folder:
+            picture = Path(folder, f"picture{Path(given.files[0].name).suffix.lower()}")
+            picture.write_bytes(given.files[0].getvalue())
+            ask(given.text, picture)
+    else:
+        ask(given.text)
+    if "problem" in st.session_state:
+        st.session_state.question = given.text
 
 
 def example_chosen() -> None:
@@ -144,7 +165,10 @@ def chat_side(questions: dict[str, str], selected: str | None) -> None:
         with st.container(key="plan"):
             plan_card()
             limit_to_documents()
-            st.chat_input("Ask your documents", key="question", on_submit=asked)
+            st.chat_input(
+                "Ask your documents", key="question", on_submit=asked, accept_file=True, file_type=PICTURES,
+                max_upload_size=workbench.settings.max_file_mb,
+            )  # fmt: skip
 
 
 questions = questions_of(st.query_params.get("chat"))
@@ -154,6 +178,8 @@ with st.container(key="ask"):
     left, right = st.columns([5, 7])
     # The run comes first: it begins to listen while the rest of the page is still being drawn.
     with right, st.container(key="run-side"):
-        components.run(key="run", data={"run": selected, "questions": questions})
+        labels = {name: technique.label for name, technique in TECHNIQUES.items()}
+        components.run(key="run", data={"run": selected, "questions": questions, "labels": labels})
     with left:
         chat_side(questions, selected)
+ask_of_plan()

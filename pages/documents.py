@@ -13,7 +13,7 @@ from pages._parts.address import go_to, hold_address
 from pages._parts.asking import ask_first, each
 from pages._parts.blocks import upload_report
 from pages._parts.library import counted, is_worked_on, notices, row, to_retry
-from pages._parts.tables import as_csv, as_html, columns, measured_in, numeric
+from pages._parts.tables import as_csv, as_html, as_xlsx, columns, measured_in, numeric
 from pages._server.state import get_workbench
 from rag_core.errors import RagError
 from rag_core.indexing.records import Captioned, CollectionInfo, DocumentRecord
@@ -24,7 +24,13 @@ from rag_core.types import Chunk
 
 CHUNKS_A_PAGE = 20
 REFRESH_S = 0.5
-MENU = {"change": "Name and description", "again": "Read all again", "delete-collection": "Delete collection"}
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+MENU = {
+    "change": "Name and description",
+    "again": "Read all again",
+    "describe": "Describe figures",
+    "delete-collection": "Delete collection",
+}
 
 workbench = get_workbench()
 collection: str = st.session_state.collection or ""
@@ -104,7 +110,7 @@ def header(info: CollectionInfo | None, records: Sequence[DocumentRecord]) -> No
         if info is not None:
             told = (counted(info.documents, "document"), counted(info.pages, "page"), counted(info.chunks, "chunk"))
             st.text(" · ".join(filter(None, (", ".join(told), info.description))), width="stretch")
-            offered = [action for action in MENU if records or action != "again"]
+            offered = [action for action in MENU if records or action not in ("again", "describe")]
             action = st.menu_button("Collection", offered, key="collection-menu", format_func=MENU.__getitem__)
             if action:
                 st.session_state.asking = (action, [record.id for record in records])
@@ -265,14 +271,14 @@ def table(record: DocumentRecord, tables: list[Captioned]) -> None:
             f"Open page {element.place.page}", on_click=open_at,
             args=(record.id, element.place.page, [element.place.model_dump()]),
         )  # fmt: skip
-        st.download_button("Download CSV", as_csv(view), file_name=f"{name}.csv", mime="text/csv", on_click="ignore")
-        st.download_button(
-            "Download HTML",
-            as_html(element.html or "", name),
-            file_name=f"{name}.html",
-            mime="text/html",
-            on_click="ignore",
-        )
+        for kind, made, mime in (
+            ("CSV", as_csv(view), "text/csv"),
+            ("XLSX", lambda: as_xlsx(view, f"Table {at + 1}"), XLSX),
+            ("HTML", as_html(element.html or "", name), "text/html"),
+        ):
+            st.download_button(
+                kind, made, f"{name}.{kind.lower()}", mime, icon=":material/download:", on_click="ignore"
+            )
 
 
 hold_address()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages._parts.blocks import health_list, limit_list
+from pages._parts.prompts import prompts
 from pages._server.state import get_workbench
 from rag_core.errors import RagError
 from rag_core.llm.connections import ConnectionTest, ModelConnection
@@ -161,10 +162,17 @@ def data() -> None:
 
 with st.container(key="settings"):
     st.html("<h1>Settings</h1>")
-    left, right = st.columns(2, gap="large")
-    with left:
-        engine()
-        data()
-    with right:
-        health()
-        limits()
+    view = st.segmented_control(
+        "Show", ["General", "Prompts and models"], default="General", key="settings-view", required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if view == "Prompts and models":
+        prompts()
+    else:
+        left, right = st.columns(2, gap="large")
+        with left:
+            engine()
+            data()
+        with right:
+            health()
+            limits()

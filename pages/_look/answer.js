@@ -1,6 +1,7 @@
 /* An answer: sentences underlined by what holds them up, each with its citations. */
 
 import { h, plural, seconds, shortName } from "./dom.js";
+import { draftQuality, healings } from "./healing.js";
 import { numbers, tell } from "./runs.js";
 
 const SUPPORT = {
@@ -16,8 +17,8 @@ export function answerCard(view, act) {
 }
 
 function written(view) {
-  if (view.sentences.length) return [h("div", { class: "text" }, sentencesOf(view)), legend(view)];
-  if (view.text) return h("div", { class: "text" }, view.text, view.status === "running" && h("i", { class: "caret", "aria-hidden": "true" }));
+  if (view.sentences.length) return [h("div", { class: "text", dir: "auto" }, sentencesOf(view)), legend(view)];
+  if (view.text) return h("div", { class: "text", dir: "auto" }, view.text, view.status === "running" && h("i", { class: "caret", "aria-hidden": "true" }));
   if (view.status === "running") return h("div", { class: "waiting" }, h("i", { class: "pulse", "aria-hidden": "true" }), stepUnderWay(view));
   return h("p", { class: "small" }, "It was stopped before there was an answer.");
 }
@@ -79,11 +80,13 @@ function refusal(view) {
 
 const failure = (view) => [h("p", { class: "lead" }, h("span", { "aria-hidden": "true" }, "○ "), "No answer"), h("p", {}, view.error ?? "The run failed.")];
 
+const NAMED = { crag: "Correcting what was found", self_correct: "Improving the answer", heal: "Healing the answer" };
 const STEPS = { question: "Reading the question", retrieve: "Searching", sub_queries: "Searching", answer: "Writing the answer", heal: "Checking the answer" };
 
 function stepUnderWay(view) {
   const open = view.spans.filter((span) => span.open).at(-1);
-  return open ? STEPS[open.phase] ?? "Working" : view.spans.length ? "Working" : "Starting";
+  const named = view.spans.findLast((span) => span.open && NAMED[span.name]);
+  return named ? NAMED[named.name] : open ? STEPS[open.phase] ?? "Working" : view.spans.length ? "Working" : "Starting";
 }
 
 function footer(view, act) {
@@ -92,7 +95,7 @@ function footer(view, act) {
       h("button", { type: "button", class: "btn end", onclick: (event) => { event.currentTarget.disabled = true; act("stop", view.id); } }, "Stop"));
   }
   const rate = (value, label) => h("button", {
-    type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good" : "This answer is wrong",
+    type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good: remember it for questions like it" : "This answer is wrong",
     onclick: () => act("feedback", { run: view.id, value: view.feedback === value ? null : value }),
   }, label);
   return h("div", { class: "meta" }, facts(view), view.status !== "failed" && h("span", { class: "row end" }, rate("good", "Good"), rate("wrong", "Wrong")));
@@ -102,10 +105,13 @@ function facts(view) {
   const quality = view.quality_achieved;
   const known = quality !== null && quality !== undefined && !view.refused;
   const grade = quality >= 0.85 ? "full" : quality >= 0.5 ? "part" : "none";
-  const healed = view.healing_attempts ? `, healed ${view.healing_attempts === 1 ? "once" : `${view.healing_attempts} times`}` : "";
+  const times = view.healing_attempts ?? 0;
+  const before = draftQuality(view);
+  const score = `quality ${typeof before === "number" && times ? `${before.toFixed(2)} → ` : ""}${known ? quality.toFixed(2) : ""}${times ? `, healed ${["once", "twice"][times - 1] ?? `${times} times`}` : ""}`;
   return [
     view.status === "stopped" && h("span", { class: "chip part" }, "◐ stopped"),
-    known && h("span", { class: `chip ${grade}`, title: (view.issues ?? []).join(" ") || null }, `quality ${quality.toFixed(2)}${healed}`),
+    known && (healings(view) ? h("button", { type: "button", class: `chip ${grade}`, title: "See the draft and what changed", onclick: () => tell("show", { run: view.id, tab: "healing" }) }, score)
+      : h("span", { class: `chip ${grade}`, title: (view.issues ?? []).join(" ") || null }, score)),
     h("span", { class: "chip" }, plural(view.searches ?? 0, "search", "searches")),
     h("span", { class: "chip" }, plural(view.usage?.model_calls ?? 0, "model call")),
     h("span", { class: "chip num" }, seconds(view.seconds ?? 0)),

@@ -62,7 +62,7 @@ function hear(state, root, tab) {
 function turn(id, question, state) {
   const answer = h("div", {});
   const element = h("article", { class: "turn", "data-run": id, "aria-label": `Question: ${question}` },
-    h("button", { type: "button", class: "q", title: "Show this run", onclick: () => { tell("select", { run: id }); state.act("select", id); } }, question), answer);
+    h("button", { type: "button", class: "q", dir: "auto", title: "Show this run", onclick: () => { tell("select", { run: id }); state.act("select", id); } }, question), answer);
   let feedback;
   const draw = (view) => {
     const given = feedback === undefined ? view : { ...view, feedback };

@@ -34,9 +34,11 @@ run = _component(
     "timeline.css",
     "evidence.css",
     "reflection.css",
+    "healing.css",
     "prompts.css",
     "lit.css",
     "run.css",
 )
+plan = _component("plan", "plan.css")
 library = _component("library", "library.css")
 reader = _component("reader", "picture.css", "reader.css")

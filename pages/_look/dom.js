@@ -21,8 +21,17 @@ function filled(element, attributes, children) {
     else if ((name === "href" || name === "src") && !OWN_ADDRESS.test(value)) throw new Error(`not an address of ours: ${value}`);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return element;
+}
+
+/** An address outside, shown whole; it is opened by a click alone, in a tab that knows nothing of this one. */
+export function outside(url) {
+  const shown = h("span", { dir: "ltr" }, url);
+  if (!/^https?:\/\/[^\s\\]+$/i.test(url)) return shown;
+  const link = h("a", { target: "_blank", rel: "noopener noreferrer nofollow", referrerpolicy: "no-referrer", title: "Opens in a new tab" }, shown);
+  link.setAttribute("href", url);
+  return link;
 }
 
 /** A tab list with the keys that a tab list has. `tabs`: [{id, label}]; `choose(id)` is called on a change. */
@@ -72,5 +81,8 @@ function wordsOf(question) {
   // The last letters go, so that "acquired" finds "acquisition"; short words must match as they are.
   return [...new Set(rare.map((word) => (word.length > 6 ? word.slice(0, -3) : word.length > 4 ? word.slice(0, -1) : word)))];
 }
+
+/** A name of the code as words: 'sub_queries.decompose' is 'sub queries › decompose'. */
+export const words = (name) => name.replaceAll("_", " ").replaceAll(".", " › ");
 
 export const shortName = (name) => name.replace(/\.(pdf|docx|pptx|xlsx|html?|md|png|jpe?g)$/i, "");

@@ -36,5 +36,5 @@ function header(view, chunk, rank, page) {
   return h("div", { class: "row where-lit" },
     h("h3", {}, `${rank} · ${shortName(chunk.name)}`), page && h("small", {}, `page ${page}`), held && h("small", {}, `holds up sentence ${held.join(" and ")}`),
     h("span", { class: "row end" }, cited.length > 1 && [go(-1, "‹", "Citation before"), go(1, "›", "Next citation")],
-      h("button", { type: "button", class: "btn", onclick: () => tell("back"), title: "Escape" }, "Back")));
+      h("button", { type: "button", class: "btn back", onclick: () => tell("back"), title: "Escape" }, "Back")));
 }

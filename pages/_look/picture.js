@@ -21,6 +21,7 @@ export function pagePicture({ document, page, dpi, boxes, alt, lazy = false, blu
   const fit = (width, height) => overlay.setAttribute("viewBox", `0 0 ${width} ${height}`);
   if (size) {
     fit(size.width, size.height);
+    frame.classList.add("sized");
     frame.style.setProperty("aspect-ratio", `${size.width} / ${size.height}`);
   }
   image.onload = () => {

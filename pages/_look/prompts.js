@@ -7,6 +7,6 @@ export function promptCards(view) {
   return view.prompts.map((one) =>
     h("details", { class: "card prompt" },
       h("summary", {}, h("h3", {}, one.signature), h("span", { class: "chip" }, one.engine), one.note && h("small", {}, one.note)),
-      h("small", {}, "Prompt"), one.prompt ? h("pre", { tabindex: "0" }, one.prompt) : h("p", { class: "small" }, "None: without a model it is answered by reading."),
-      h("small", {}, "Reply"), h("pre", { tabindex: "0" }, one.reply)));
+      h("small", {}, "Prompt"), one.prompt ? h("pre", { tabindex: "0", dir: "auto" }, one.prompt) : h("p", { class: "small" }, "None: without a model it is answered by reading."),
+      h("small", {}, "Reply"), h("pre", { tabindex: "0", dir: "auto" }, one.reply)));
 }

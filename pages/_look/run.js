@@ -1,7 +1,9 @@
 /* The run beside the chat: its timeline, and under tabs the evidence, the reflection, the prompts and the page. */
 
+import { correction, hasCorrection } from "./correction.js";
 import { h, seconds, tabList } from "./dom.js";
 import { evidenceCards, fetchAhead } from "./evidence.js";
+import { healing, healings } from "./healing.js";
 import { litPage } from "./lit.js";
 import { PAGE_DPI } from "./picture.js";
 import { promptCards } from "./prompts.js";
@@ -9,11 +11,11 @@ import { hasReflection, reflection } from "./reflection.js";
 import { bus, citedChunks, follow } from "./runs.js";
 import { lanes, summary } from "./timeline.js";
 
-/** Draw `data`: {run: id or null, questions: {id: question}}. */
+/** Draw `data`: {run: id or null, questions: {id: question}, labels: {technique: what it is called}}. */
 export default function run({ data, parentElement }) {
   const root = parentElement.querySelector(".root");
   const state = (root.state ??= { root, run: undefined, tab: "evidence", lit: null, drawn: {} });
-  state.questions = data.questions;
+  Object.assign(state, { questions: data.questions, labels: data.labels });
   show(state, data.run);
   listen(state);
   return () => {
@@ -36,7 +38,12 @@ function listen(state) {
       if (state.tab !== "page") state.before = state.tab;
       Object.assign(state, { tab: "page", lit: detail });
       draw(state);
-      inSight(state.root);
+      inSight(state);
+    },
+    show: ({ detail }) => {
+      show(state, detail.run);
+      choose(state, detail.tab);
+      inSight(state);
     },
     back: () => choose(state, state.tab === "page" ? state.before ?? "evidence" : state.tab),
   };
@@ -62,7 +69,7 @@ function show(state, id) {
   state.body = h("div", { class: "panel", role: "tabpanel" });
   state.root.append(state.head, state.bar, state.body);
   state.end = follow(id, (view) => {
-    state.view = view;
+    state.view = { ...view, labels: state.labels };
     draw(state);
   });
 }
@@ -90,20 +97,26 @@ function draw(state) {
 function drawTimeline(state) {
   const { view, head } = state;
   const now = (performance.now() - view.began) / 1000;
-  const open = new Set([...head.querySelectorAll("details[open]")].map((one) => one.dataset.span));
+  const open = new Set([...head.querySelectorAll("details[open]")].map((one) => one.dataset.lane));
+  const focused = head.getRootNode().activeElement?.dataset?.key;
+  const scrolled = head.querySelector(".lanes")?.scrollTop ?? 0;
   const status = view.status === "running" ? h("span", { class: "chip on" }, h("i", { class: "pulse", "aria-hidden": "true" }), "running")
     : view.status === "done" ? h("span", { class: "chip num" }, seconds(view.seconds)) : h("span", { class: `chip ${view.status === "failed" ? "none" : "part"}` }, view.status === "failed" ? "○ failed" : "◐ stopped");
   head.replaceChildren(
     h("div", { class: "row head" }, h("h2", {}, "Run"), h("small", {}, summary(view)),
       h("span", { class: "row end" }, status, view.status !== "running" && h("a", { class: "btn", href: `/v1/runs/${encodeURIComponent(view.id)}`, download: `run-${view.id}.json`, title: "The whole record as JSON" }, "Export"))),
-    ...lanes(view, now));
-  for (const one of head.querySelectorAll("details")) one.open = open.has(one.dataset.span);
+    h("div", { class: "lanes" }, lanes(view, now)));
+  for (const one of head.querySelectorAll("details")) one.open = open.has(one.dataset.lane);
+  if (focused) head.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  head.querySelector(".lanes").scrollTop = scrolled;
 }
 
 function drawTabs(state) {
   const { view, drawn } = state;
   const tabs = [{ id: "evidence", label: `Evidence ${view.evidence.length}` }];
   if (hasReflection(view)) tabs.push({ id: "reflection", label: "Reflection" });
+  if (hasCorrection(view)) tabs.push({ id: "correction", label: "Correction" });
+  if (healings(view)) tabs.push({ id: "healing", label: `Healing ${healings(view)}` });
   tabs.push({ id: "prompts", label: `Prompts ${view.prompts.length}` });
   if (state.lit) tabs.push({ id: "page", label: "Page" });
   if (!tabs.some(({ id }) => id === state.tab)) state.tab = "evidence";
@@ -115,19 +128,21 @@ function drawTabs(state) {
 
 function drawPanel(state) {
   const { view, drawn, tab } = state;
-  const shown = { evidence: [view.evidence, view.sentences, view.status === "running"], reflection: [view.sentences], prompts: [view.prompts], page: [state.lit, view.evidence, view.sentences] }[tab];
+  const checks = [view.spans, view.sentences, view.evidence];
+  const shown = { evidence: [view.evidence, view.sentences, view.status], reflection: checks, correction: checks, healing: checks, prompts: [view.prompts], page: [state.lit, view.evidence, view.sentences] }[tab];
   if (drawn.tab === tab && drawn.shown?.every((one, at) => one === shown[at])) return;
   Object.assign(drawn, { tab, shown });
   const question = view.question ?? state.questions[view.id] ?? "";
-  const parts = { evidence: () => evidenceCards(view, question), reflection: () => reflection(view), prompts: () => promptCards(view), page: () => litPage(view, state.lit.chunk, state.lit.page) }[tab]();
+  const parts = { evidence: () => evidenceCards(view, question), reflection: () => reflection(view), correction: () => correction(view), healing: () => healing(view), prompts: () => promptCards(view), page: () => litPage(view, state.lit.chunk, state.lit.page) }[tab]();
+  const focused = state.body.contains(state.body.getRootNode().activeElement);
   state.body.setAttribute("aria-label", tab);
   state.body.replaceChildren(...parts);
+  // Who came here by a button that is gone now goes on from the one that leads back.
+  if (focused && tab === "page") state.body.querySelector(".back")?.focus({ preventScroll: true });
 }
 
-/** On a narrow screen the run is under the chat: bring it up when a citation opens a page. */
-function inSight(root) {
-  const host = root.getRootNode().host ?? root;
-  const { top } = host.getBoundingClientRect();
-  if (top < 0 || top > window.innerHeight * 0.6) host.scrollIntoView({ block: "start" });
-  else host.closest(".st-key-run-side")?.scrollTo({ top: 0 });
+/** Bring up what was asked for: it may be under the chat, under a long timeline, or above where one has read to. */
+function inSight({ body }) {
+  const { top } = body.getBoundingClientRect();
+  if (top < 0 || top > window.innerHeight * 0.4) body.scrollIntoView({ block: "start" });
 }

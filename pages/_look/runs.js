@@ -3,7 +3,9 @@
 A view of a run is what its events have told so far, in the fields of its record; when the run is over it is the
 record itself. Both components of a page import this module, so they share the views and the bus. */
 
-/** What the parts tell each other: "select" {run, question?}, "cite" {run, chunk}, "back" {}. */
+import { words } from "./dom.js";
+
+/** What the parts tell each other: "select" {run, question?}, "cite" {run, chunk}, "show" {run, tab}, "back" {}. */
 export const bus = new EventTarget();
 export const tell = (kind, detail = {}) => bus.dispatchEvent(new CustomEvent(kind, { detail }));
 
@@ -68,6 +70,9 @@ export function changed(view, { kind, data }) {
   }
 }
 
+/** What a step is called: as on the switch of its technique, where it is one. */
+export const labelOf = (view, name) => view.labels?.[name] ?? words(name);
+
 /** Chunk id -> its number in the evidence, from 1. */
 export const numbers = (view) => new Map(view.evidence.map((hit, at) => [hit.chunk.id, at + 1]));
 
@@ -82,3 +87,39 @@ export function heldUp(view) {
 
 /** The chunks that the answer cites, in the order of the answer. */
 export const citedChunks = (view) => [...new Set(view.sentences.flatMap((sentence) => sentence.citations))];
+
+/** Chunk id -> where it was found first: {step, rank, words, later}; `later` where that was not the first search. */
+export function origins(view) {
+  const found = new Map();
+  const searches = view.spans.filter((span) => ["retrieve", "sub_query"].includes(span.name)).sort((a, b) => a.start_s - b.start_s || a.span_id - b.span_id);
+  const hops = searches.filter(({ name }) => name === "retrieve").length;
+  searches.forEach(({ name, attributes = {} }, at) => {
+    const hop = attributes.hop ?? at + 1;
+    const step = name === "retrieve" ? (hops > 1 ? `hop ${hop}` : "the search") : "a sub-question";
+    const query = at && attributes.query ? ` by “${attributes.query}”` : "";
+    (attributes.chunks ?? []).forEach((id, place) => {
+      if (!found.has(id)) found.set(id, { step, rank: place + 1, words: hops > 1 || at ? `found in ${step}${query}` : "", later: at > 0 });
+    });
+  });
+  return found;
+}
+
+/** The sign that stands beside each grade, so that none is told by colour alone. */
+export const graded = { full: "●", part: "◐", none: "○" };
+
+/** Chunk id -> how relevant reflection or correction found it: {probability, words, grade}. */
+export function relevance(view) {
+  const found = new Map();
+  for (const span of view.spans) {
+    if (span.name === "crag") {
+      for (const { chunk, score, relevant } of span.attributes?.chunks ?? []) found.set(chunk, { probability: score, words: relevant ? "relevant" : "not relevant", grade: relevant ? "full" : score >= 0.5 ? "part" : "none" });
+    }
+    if (span.name === "self_rag") {
+      for (const { chunk, probability, label } of span.attributes?.relevance ?? []) found.set(chunk, { probability, words: label, grade: label === "relevant" ? "full" : "none" });
+    }
+  }
+  return found;
+}
+
+/** Where a chunk was found on the web; undefined for a chunk of a document. */
+export const urlOf = ({ url, source, places }) => url ?? (!places.length && /^https?:/i.test(source ?? "") ? source : undefined);

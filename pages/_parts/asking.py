@@ -163,8 +163,37 @@ def delete_collection_dialog(info: CollectionInfo) -> None:
         done()
 
 
+@st.dialog("Describe the figures", on_dismiss=nothing_asked)
+def describe_dialog(info: CollectionInfo) -> None:
+    """What it would take comes first; nothing is asked of a model before the button is pressed."""
+    st.caption(
+        "A model that sees says what each figure shows, so that it is found by that. Captions and the words in a "
+        "figure are searched already."
+    )
+    try:
+        estimate = get_workbench().estimate_descriptions(info.name)
+    except RagError as error:
+        st.text(f"○ {error}")
+        return
+    if not estimate.figures:
+        st.text("● Every figure here is described already, or there is none.")
+        return
+    told = (
+        counted(estimate.figures, "figure"),
+        counted(estimate.figures, "model call"),
+        f"about {estimate.input_tokens:,} tokens in and {estimate.output_tokens:,} out",
+    )
+    st.text(", ".join(told) + ".")
+    st.caption(
+        "What that costs is your endpoint's to say. It goes on in the background, and no figure is paid for twice."
+    )
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if st.button("Start", type="primary") and tried(lambda: get_workbench().describe(info.name)):
+            done()
+
+
 OF_DOCUMENTS = {"delete": delete_dialog, "password": password_dialog, "again": again_dialog, "move": move_dialog}
-OF_COLLECTION = {"change": change_dialog, "delete-collection": delete_collection_dialog}
+OF_COLLECTION = {"change": change_dialog, "describe": describe_dialog, "delete-collection": delete_collection_dialog}
 
 
 def ask_first(info: CollectionInfo | None) -> None:

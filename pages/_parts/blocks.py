@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -39,3 +41,24 @@ def upload_report(summary: str, sentences: Iterable[tuple[str, str]]) -> str:
     return (
         f'<div class="report" role="status"><p>{escape(summary)}</p>' + (f"<ul>{rows}</ul>" if rows else "") + "</div>"
     )
+
+
+def placeholder_list(allowed: Iterable[str], default: str) -> str:
+    """The placeholders that a prompt may have, those of the default prompt first and marked."""
+    used = [name for name in allowed if f"{{{name}}}" in default]
+    chips = [f'<code class="chip on">{{{escape(name)}}}</code>' for name in used]
+    chips += [f'<code class="chip">{{{escape(name)}}}</code>' for name in allowed if name not in used]
+    return f'<div class="placeholders"><small>It can fill</small> {" ".join(chips)}</div>'
+
+
+def word_diff(before: str, after: str) -> str:
+    """The later text with what went struck and what came marked, word by word."""
+    old, new = re.findall(r"\s+|\S+", before), re.findall(r"\s+|\S+", after)
+    parts = []
+    for what, at, to, at_new, to_new in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        gone, come = escape("".join(old[at:to])), escape("".join(new[at_new:to_new]))
+        if what == "equal":
+            parts.append(gone)
+        else:
+            parts.append((f"<del>{gone}</del>" if gone else "") + (f"<ins>{come}</ins>" if come else ""))
+    return f'<div class="diff">{"".join(parts)}</div>'

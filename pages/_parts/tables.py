@@ -9,6 +9,8 @@ from html import escape
 
 from rag_core.parsing.tables import Cell, TableView
 
+_PLAIN = re.compile(r"-?(?:0|[1-9]\d{0,14}|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?")
+_EITHER = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")  # '1.200' is twelve hundred in some countries
 # A spreadsheet takes a cell that begins so for a formula; a signed number is none.
 _FORMULA = re.compile(r"[=@\t\r]|[+\-](?![\d.,\s]*%?$)")
 _SCALES = {1_000: "thousands", 1_000_000: "millions", 1_000_000_000: "billions"}
@@ -56,6 +58,35 @@ def as_csv(view: TableView) -> str:
     rows = grid(view)
     csv.writer(out).writerows([[f"'{cell}" if _FORMULA.match(cell) else cell for cell in row] for row in rows])
     return out.getvalue()
+
+
+def as_xlsx(view: TableView, title: str) -> bytes:
+    """The whole grid as a workbook: numbers as numbers where they are printed plainly, all else as text."""
+    from openpyxl import Workbook  # deferred, with its cells: most tables are looked at and not taken away
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet(title)
+    for row in grid(view):
+        cells = [WriteOnlyCell(sheet, number(text)) for text in row]
+        for cell, text in zip(cells, row, strict=True):
+            if not isinstance(cell.value, float):
+                cell.value, cell.data_type = (
+                    ILLEGAL_CHARACTERS_RE.sub("", text),
+                    "s",
+                )  # what begins with = is no formula
+        sheet.append(cells)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def number(text: str) -> float | None:
+    """The number that a cell holds and nothing else; None for codes such as '007' and for what may be read two ways."""
+    if not _PLAIN.fullmatch(text) or _EITHER.fullmatch(text):
+        return None
+    return float(text.replace(",", ""))
 
 
 def as_html(html: str, title: str) -> str:

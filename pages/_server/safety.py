@@ -37,6 +37,7 @@ SAFETY_HEADERS = {
     "content-security-policy": CONTENT_SECURITY_POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
+    "x-dns-prefetch-control": "off",  # an address of the web that is shown is looked up when it is clicked on
     "cross-origin-resource-policy": "same-origin",
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect, sync_playwright
 
 from rag_core.indexing.ledger import Ledger
 from rag_core.settings import ROOT
@@ -21,6 +21,8 @@ from tests.browser.steps import COLLECTION, Served
 from tests.model_server import model_server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# Two test files run at a time, and whoever runs them may have other things to do.
+expect.set_options(timeout=20_000)
 QUIET = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -55,7 +57,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             cwd=ROOT, env={**os.environ, **model_env, "RAGSCOPE_DATA_DIR": str(data)},
         )  # fmt: skip
         try:
-            yield Served(wait_until_up(f"http://127.0.0.1:{port}"), model)
+            yield Served(wait_until_up(f"http://127.0.0.1:{port}"), model, data)
         finally:
             server.terminate()
             server.wait(30)

@@ -20,6 +20,7 @@ class Served:
 
     url: str
     model: ModelServer
+    data: Path
 
 
 def judged_or(answer: Turn) -> Callable[[str], Turn]:
@@ -29,7 +30,7 @@ def judged_or(answer: Turn) -> Callable[[str], Turn]:
 
 def settled(page: Page) -> None:
     """The page's script is through, and nothing in it failed."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=20_000)
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
@@ -66,7 +67,7 @@ def upload(page: Page, path: Path) -> Locator:
 def have(page: Page, path: Path) -> None:
     """Have a document ready, uploaded now if it is not there yet."""
     visit(page, "/documents")
-    expect(page.locator(".st-key-library li").first).to_be_visible()
+    expect(page.locator(".st-key-library li").first).to_be_visible(timeout=20_000)
     found = row(page, path.name)
     if not found.count():
         upload(page, path)

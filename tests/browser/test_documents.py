@@ -76,7 +76,7 @@ def test_a_table_goes_out_as_csv_and_leads_to_its_page(page: Page, opened: Calla
     reader = opened(PRESS)
     view(page, "Tables")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download CSV", exact=True).click()
+        page.get_by_test_id("stDownloadButton").filter(has_text="CSV").get_by_role("button").click()
     assert len(download.value.path().read_text("utf-8").splitlines()) > 1
     page.get_by_role("button", name="Open page").click()
     expect(reader.locator("rect.lit").first).to_be_visible()

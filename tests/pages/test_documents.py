@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from rag_core.techniques.describe import Estimate
 from rag_core.workbench import DEMO_FOLDER, Workbench
 from tests.pages.visits import pdf, screen, wait_until_read
 
@@ -145,6 +146,27 @@ def test_reading_again_says_how_long_it_took_and_reads(shown: Workbench, box: st
     press(app, "Read again")
     wait_until_read(shown, box)
     assert [record.state for record in shown.documents(box)] == ["ready"]
+
+
+def test_describing_figures_without_a_model_that_sees_says_what_is_missing(shown: Workbench, box: str) -> None:
+    app = look(box, ("describe", []))
+    assert "No model that sees is set" in texts(app)
+    assert "Start" not in [button.label for button in app.button]
+
+
+def test_figures_are_described_after_the_estimate_was_seen(
+    shown: Workbench, box: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(
+        shown, "estimate_descriptions", lambda name: Estimate(figures=3, input_tokens=4500, output_tokens=480)
+    )
+    monkeypatch.setattr(shown, "describe", begun.append)
+    app = look(box, ("describe", []))
+    assert "3 figures, 3 model calls, about 4,500 tokens in and 480 out." in texts(app)
+    assert begun == []
+    press(app, "Start")
+    assert begun == [box]
 
 
 def test_a_table_is_shown_as_data_with_its_title_and_opens_its_page(shown: Workbench, box: str) -> None:

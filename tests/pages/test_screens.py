@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -60,7 +62,7 @@ def test_a_question_that_cannot_be_asked_says_why_and_starts_nothing(shown: Work
 
 def test_a_switched_off_technique_is_not_in_the_plan_of_the_run(shown: Workbench) -> None:
     app = screen()
-    app.pills(key="switch-check").set_value([]).run()
+    app.session_state["plan"] = app.session_state["plan"].off("validate")
     app.chat_input[0].set_value(QUESTION).run()
     run = one(app, "run")
     wait_for(shown, run)
@@ -74,6 +76,36 @@ def test_a_question_can_be_limited_to_documents(shown: Workbench) -> None:
     run = one(app, "run")
     wait_for(shown, run)
     assert shown.run(run).documents == ("tide.pdf",)
+
+
+def test_the_router_has_the_choice_unless_documents_are_chosen(
+    shown: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+    monkeypatch.setattr(shown, "start", lambda question, *, collection, **others: asked.append(collection) or "r")
+    app = screen()
+    app.session_state["plan"] = app.session_state["plan"].on("route")
+    app.chat_input[0].set_value(QUESTION).run()
+    app.multiselect(key="documents").set_value(["tide.pdf"]).run()
+    app.chat_input[0].set_value(QUESTION).run()
+    assert not app.exception
+    assert asked == [None, COLLECTION]
+
+
+def test_a_picture_reaches_the_run_and_is_gone_after_it(shown: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Path] = []
+
+    def start(question: str, *, picture: Path, **others: Any) -> str:
+        assert picture.read_bytes() == b"pixels"
+        given.append(picture)
+        return "r"
+
+    monkeypatch.setattr(shown, "start", start)
+    app = screen()
+    app.chat_input[0].set_value(QUESTION).upload("../a chart.PNG", b"pixels", "image/png").run()
+    assert not app.exception
+    assert given[0].suffix == ".png"
+    assert not given[0].exists()
 
 
 def test_new_chat_begins_with_an_empty_address(shown: Workbench) -> None:

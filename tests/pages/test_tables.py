@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 
-from pages._parts.blocks import health_list, upload_report
-from pages._parts.tables import as_csv, as_html, columns, grid, measured_in, numeric
+import pytest
+from openpyxl import load_workbook
+
+from pages._parts.blocks import health_list, upload_report, word_diff
+from pages._parts.tables import as_csv, as_html, as_xlsx, columns, grid, measured_in, number, numeric
 from rag_core.parsing.tables import TableView
 from rag_core.workbench import PartHealth
 
@@ -43,6 +47,31 @@ def test_a_spreadsheet_gets_no_formula_and_numbers_stay() -> None:
     cells = ["=1+1", "@x", "-5.2 %", "+cmd|'/C calc'!A0", "−3"]
     (written,) = csv.reader(as_csv(a_row(*cells)).splitlines())
     assert written == ["'=1+1", "'@x", "-5.2 %", "'+cmd|'/C calc'!A0", "−3"]
+
+
+def test_a_workbook_has_numbers_as_numbers_and_no_formula() -> None:
+    cells = ["1,200", "=1+1", "007", "12 %", "a\x00b"]
+    sheet = load_workbook(io.BytesIO(as_xlsx(a_row(*cells), "Table 1")))["Table 1"]
+    (row,) = sheet.iter_rows()
+    assert [cell.value for cell in row] == [1200, "=1+1", "007", "12 %", "ab"]
+    assert {cell.data_type for cell in row} == {"n", "s"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("3", 3), ("-2.5", -2.5), ("1,234,567.8", 1_234_567.8), ("0.753", 0.753), ("12345678901234567890", None)]
+    + [(text, None) for text in ("", "007", "1.200", "1,5", "12,34", "(2.4)", "5 %", "1e3", "−3")],
+)
+def test_only_what_can_be_read_one_way_is_a_number(text: str, value: float | None) -> None:
+    assert number(text) == value
+
+
+def test_a_diff_marks_words_and_keeps_markup_as_text() -> None:
+    drawn = word_diff("Find <b> the answer.\nNow.", "Find <b> one answer.\nNow & then.")
+    assert drawn == (
+        '<div class="diff">Find &lt;b&gt; <del>the</del><ins>one</ins> answer.\n'
+        "<del>Now.</del><ins>Now &amp; then.</ins></div>"
+    )
 
 
 def test_the_title_of_a_page_of_its_own_is_text() -> None:
