@@ -186,6 +186,17 @@ def test_background_work_goes_on_after_a_restart(tmp_path: Path) -> None:
         assert settled(second, document).state == "ready"
 
 
+def test_after_a_change_of_settings_documents_are_read_again_and_until_then_it_is_said(tmp_path: Path) -> None:
+    paper, data = a_pdf(tmp_path / "fox.pdf", FOX), tmp_path / "data"
+    with Workbench.open(Settings(data_dir=data)) as before:
+        before.ingest(paper)
+    with Workbench.open(Settings(data_dir=data, precision="float32")) as after:
+        with pytest.raises(QuestionError, match="Settings have changed, so the documents of 'Documents'"):
+            after.ask("Where does the fox live?", engine="keyless")
+        assert [result.state for result in after.ingest(paper)] == ["indexed"]
+        assert "forest" in after.ask("Where does the fox live?", engine="keyless").final_answer
+
+
 def test_deleting_what_is_being_read_ends_the_reading(serving: Workbench, tmp_path: Path) -> None:
     serving.create_collection("Papers")
     document = serving.add(a_pdf(tmp_path / "fox.pdf", *pages_of(FOX, 15)), "fox.pdf", "Papers").id

@@ -59,11 +59,13 @@ class Asking:
         memories: MemoryStore,
         replacements: Replacements,
         *,
+        fingerprint: str,
         met: Callable[[Iterable[Chunk]], None],
     ) -> None:
         """Wire what every run shares.
 
         Args:
+            fingerprint: That of today's index: what was read for another one is not in it yet.
             met: Told the chunks that a search found by their words alone.
         """
         self._settings = settings
@@ -74,6 +76,7 @@ class Asking:
         self._reading = reading
         self._memories = memories
         self._replacements = replacements
+        self._fingerprint = fingerprint
         self._met = met
         self._web = _web(settings)
 
@@ -94,7 +97,13 @@ class Asking:
         self._ledger.tenant(collection)
         found = [self.named(collection, name) for name in asked.documents]
         if not self._searchable(collection):
-            raise QuestionError(f"No document of {collection!r} is searchable yet: add one or wait until it is read.")
+            again = self._ledger.stale(collection, self._fingerprint)
+            raise QuestionError(
+                f"Settings have changed, so the documents of {collection!r} have to be read again: the app does it by "
+                "itself, `ingest` does it at once."
+                if again
+                else f"No document of {collection!r} is searchable yet: add one or wait until it is read."
+            )
         if asked.picture is not None and not (self._images and plan.has("multimodal")):
             raise QuestionError(
                 "Searching by a picture needs CLIP and the technique 'multimodal': set RAGSCOPE_CLIP=true and start "
@@ -155,7 +164,8 @@ class Asking:
         )
 
     def _searchable(self, collection: str) -> list[DocumentRecord]:
-        return [record for record in self._ledger.documents(collection) if record.searchable]
+        stale = self._ledger.stale(collection, self._fingerprint)
+        return [one for one in self._ledger.documents(collection) if one.searchable and one.id not in stale]
 
     def _described(self) -> list[Described]:
         """The collections that a question can be sent to."""

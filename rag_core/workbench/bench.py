@@ -117,6 +117,7 @@ class Workbench:
             self._reading,
             self._memories,
             replacements or Replacements({}, TECHNIQUES),
+            fingerprint=self._fingerprint,
             met=self._ingest.hurry,
         )
         self._live = LiveRuns()
@@ -705,6 +706,10 @@ class Workbench:
 
     def _unfinished(self, document_id: str, quick: bool) -> bool:
         record = self._ledger.document(document_id)
-        if record is None or record.state not in ("waiting", "reading", "refining"):
+        if record is None:
+            return False
+        if document_id in self._ledger.stale(record.collection, self._fingerprint):
+            return True
+        if record.state not in ("waiting", "reading", "refining"):
             return False
         return record.state != "refining" or not (quick and record.by_meaning)
