@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 # Raised when reading or cutting changes, so that what stands in the index is made anew.
 _PARSER_VERSION = 2
+# Raised when the words that a chunk is found by are made otherwise.
+_STEMS_VERSION = 2
 _PASSAGES_AT_ONCE = 1_000
 _VECTORS_AT_ONCE = 64
 _PAGE = 1_000
@@ -57,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 def fingerprint_of(chunking: ChunkSettings, *embedders: str) -> str:
     """Names everything that shapes the index; another fingerprint is another Weaviate collection."""
-    shaped = json.dumps([_PARSER_VERSION, chunking.model_dump(), *embedders], sort_keys=True)
+    shaped = json.dumps([_PARSER_VERSION, _STEMS_VERSION, chunking.model_dump(), *embedders], sort_keys=True)
     return hashlib.sha256(shaped.encode()).hexdigest()[:12]
 
 
