@@ -80,7 +80,8 @@ PIECES_SEEN = f"""(count) => {{
   }});
 }}"""
 
-CLICK_AND_PAINT = f"""([selector, ready]) => new Promise((done) => {{
+CLICK_AND_PAINT = f"""([selector, ready]) => new Promise((done, refuse) => {{
+  setTimeout(() => refuse(new Error(`no ${{ready}} within 30 s of a click on ${{selector}}`)), 30_000);
   const find = (what) => {ROOTS}.map((root) => root.querySelector(what)).find(Boolean);
   const painted = () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - began)));
   const look = () => (find(ready) ? painted() : setTimeout(look, 1));

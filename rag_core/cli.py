@@ -160,14 +160,31 @@ def _ask_many(parsed: argparse.Namespace, plan: Plan) -> int:
             try:
                 run = _asked(workbench, parsed, plan, question.question, [*parsed.document, *question.names])
                 line = record_as_json(run, question.id, parsed.contexts)
+            except (UnknownCollection, PlanError):  # no line of the file can be asked so
+                raise
             except RagError as error:
-                line = {"id": question.id, "question": question.question, "status": "failed", "error": str(error)}
+                line = record_as_json(_unasked(parsed, plan, question.question, error), question.id)
             if line["status"] == "failed":
                 failed += 1
                 _say(f"{question.id}: {line['error']}", FAILED)
             _append(file, line)
             _progress(f"{question.id}: {len(line.get('sentences', []))} sentences")
     return FAILED if failed else DONE
+
+
+def _unasked(parsed: argparse.Namespace, plan: Plan, question: str, error: RagError) -> Run:
+    """What stands in the file for a question that could not be asked."""
+    return Run(
+        id="",
+        chat="",
+        question=question,
+        plan=plan.as_json(),
+        engine=parsed.engine or "",
+        collection=parsed.collection or "",
+        created_at="",
+        status="failed",
+        error=str(error),
+    )
 
 
 def _asked(workbench: Workbench, parsed: argparse.Namespace, plan: Plan, question: str, names: list[str]) -> Run:
@@ -320,9 +337,12 @@ def _workbench() -> Workbench:
 
 
 def _plan(parsed: argparse.Namespace) -> Plan:
-    plan = plan_from(parsed.plan, Plans(Settings.from_env()).named())
-    for name in parsed.on:
-        plan = plan.on(name)
+    settings = Settings.from_env()
+    toggles = settings.toggles()
+    plan = plan_from(parsed.plan, Plans(settings).named())
+    for name in [*parsed.on, *(assignment.partition(".")[0] for assignment in parsed.set)]:
+        if not plan.has(name):
+            plan = plan.set(name, **toggles[name].settings) if name in toggles else plan.on(name)
     for name in parsed.off:
         plan = plan.off(name)
     return with_assignments(plan, parsed.set)

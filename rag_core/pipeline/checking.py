@@ -21,7 +21,9 @@ def crag(state: RunState, tools: Tools) -> RunState:
         evaluated = tools.crag.evaluate(state.question, state.hits, tools.watch)
         corrected = tools.crag.correct(state.question, evaluated, tools.watch)
         span.set(**judgements.correction(evaluated, corrected, tools.crag.relevant))
-    hits = (*corrected.hits, *corrected.aside)
+    least = min((hit.score for hit in corrected.hits), default=1.0)
+    aside = (hit.model_copy(update={"score": min(hit.score, least)}) for hit in corrected.aside)
+    hits = (*corrected.hits, *aside)
     tools.tracer.emit("evidence", hits=[hit.model_dump(mode="json") for hit in hits])
     return state.model_copy(
         update={
@@ -45,11 +47,12 @@ def self_rag(state: RunState, tools: Tools) -> RunState:
         grown = tools.self_rag.extend(state.question, [*new, *state.evidence], state.reflection, tools.watch)
         span.set(**judgements.segments(grown))
     _show(grown.sentences, tools)
-    state = state.model_copy(update={"reflection": grown})
+    state = state.model_copy(update={"reflection": grown, "sentences": grown.sentences})
     if grown.goes_on(settings):
         return state
     notes = (*state.notes, *([grown.note] if grown.note else []))
-    if not grown.sentences:  # the plain answer follows
+    # Where nothing may stay, or nothing helps with the question, the plain answer follows: it can say so.
+    if not grown.sentences or not any(one.relevant for one in grown.isrel):
         return state.model_copy(update={"notes": notes})
     confidence = min(sentence.probability or 0.0 for sentence in grown.sentences)
     return state.model_copy(
@@ -108,12 +111,13 @@ def heal(state: RunState, tools: Tools) -> RunState:
     attempt = len(state.versions)
     with tools.tracer.span("heal", phase="heal", attempt=attempt, issues=list(before.issues)) as span:
         query = tools.heal.query(state.question, before, state.queries_tried, tools.watch)
+        query = query if state.untried([query]) else ""
         found = tools.hybrid.search(query, state.where, at_least=state.contexts) if query else []
         known = {hit.chunk.id for hit in state.evidence}
         new = [hit for hit in found if hit.chunk.id not in known]
         healed = tools.heal.heal(state.question, before, state.evidence, new, tools.watch)
-        hits = _with_new(state, new)
-        checked = _checked(state.question, healed.sentences, hits, tools)
+        state = _with_new(state, new)
+        checked = _checked(state.question, healed.sentences, state.hits, tools)
         made = Version(
             sentences=checked.sentences,
             quality=checked.quality,
@@ -125,7 +129,7 @@ def heal(state: RunState, tools: Tools) -> RunState:
         versions = (*state.versions, made)
         span.set(found=len(found), **judgements.attempt(before, made, kept=best_version(versions) is made))
     tried = (*state.queries_tried, query) if query else state.queries_tried
-    return _with_best(state.model_copy(update={"hits": hits, "queries_tried": tried}), versions, tools)
+    return _with_best(state.model_copy(update={"queries_tried": tried}), versions, tools)
 
 
 def _checked(question: str, sentences: Sequence[Sentence], hits: Sequence[Hit], tools: Tools) -> Validated:
@@ -150,12 +154,13 @@ def _with_best(state: RunState, versions: tuple[Version, ...], tools: Tools) -> 
     )
 
 
-def _with_new(state: RunState, new: Sequence[Hit]) -> tuple[Hit, ...]:
-    """The evidence and behind it what a later search found; what was set aside stays last."""
+def _with_new(state: RunState, new: Sequence[Hit]) -> RunState:
+    """The state with what a later search found behind its evidence; what was set aside stays last."""
     least = min((hit.score for hit in state.evidence), default=1.0)
     added = {hit.chunk.id: hit.model_copy(update={"score": least * hit.score}) for hit in new}
     aside = [hit for hit in state.hits[len(state.evidence) :] if hit.chunk.id not in added]
-    return (*state.evidence, *added.values(), *aside)
+    hits = (*state.evidence, *added.values(), *aside)
+    return state.model_copy(update={"hits": hits, "aside": len(aside)})
 
 
 def _searched_on(state: RunState, tools: Tools) -> tuple[RunState, list[Hit]]:
@@ -168,8 +173,8 @@ def _searched_on(state: RunState, tools: Tools) -> tuple[RunState, list[Hit]]:
         known = {hit.chunk.id for hit in state.evidence}
         new = [hit for hit in found if hit.chunk.id not in known]
         span.set(found=len(found), new=len(new))
-    searched = {"hits": _with_new(state, new), "queries_tried": (*state.queries_tried, query)}
-    return state.model_copy(update=searched), new
+    searched = _with_new(state, new)
+    return searched.model_copy(update={"queries_tried": (*state.queries_tried, query)}), new
 
 
 def _show(sentences: Sequence[Sentence], tools: Tools) -> None:

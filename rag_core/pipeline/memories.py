@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rag_core.errors import StoreError
@@ -40,30 +41,27 @@ class MemoryStore:
             StoreError: The disk is full or the file cannot be written.
         """
         documents = [(memory.run, document) for document in memory.documents]
-        try:
-            with self._lock, self._db:
-                self._db.execute("DELETE FROM memories WHERE run = ?", (memory.run,))
-                row = (memory.run, tenant, memory.model_dump_json())
-                self._db.execute("INSERT INTO memories (run, tenant, record) VALUES (?,?,?)", row)
-                self._db.executemany("INSERT INTO cited VALUES (?,?)", documents)
-        except sqlite3.Error as error:
-            raise StoreError(f"The answer could not be remembered: {error}. Make room on the disk.") from error
+        with self._at_work():
+            self._db.execute("DELETE FROM memories WHERE run = ?", (memory.run,))
+            row = (memory.run, tenant, memory.model_dump_json())
+            self._db.execute("INSERT INTO memories (run, tenant, record) VALUES (?,?,?)", row)
+            self._db.executemany("INSERT INTO cited VALUES (?,?)", documents)
 
     def kept(self, tenant: str) -> list[Remembered]:
         """The memories of a collection, the latest first."""
         sql = "SELECT record FROM memories WHERE tenant = ? ORDER BY rowid DESC LIMIT ?"
-        with self._lock:
+        with self._at_work():
             rows = self._db.execute(sql, (tenant, MOST_KEPT)).fetchall()
         return [Remembered.model_validate_json(record) for (record,) in rows]
 
     def forget(self, runs: Sequence[str]) -> None:
         """Forget the answers of these runs; those that are not remembered are no error."""
-        with self._lock, self._db:
+        with self._at_work():
             self._db.executemany("DELETE FROM memories WHERE run = ?", [(run,) for run in runs])
 
     def forget_document(self, document: str) -> None:
         """Forget every answer that cites this document."""
-        with self._lock, self._db:
+        with self._at_work():
             self._db.execute(
                 "DELETE FROM memories WHERE run IN (SELECT run FROM cited WHERE document = ?)", (document,)
             )
@@ -71,6 +69,19 @@ class MemoryStore:
     def of(self, *tenants: str) -> TenantMemories:
         """The memories of some collections, for the technique."""
         return TenantMemories(self, tenants)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """One piece of work, whole or not at all.
+
+        Raises:
+            StoreError: The disk is full, or the file cannot be read or written.
+        """
+        try:
+            with self._lock, self._db:
+                yield
+        except sqlite3.Error as error:
+            raise StoreError(f"What is remembered cannot be reached: {error}. Make room on the disk.") from error
 
     def close(self) -> None:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rag_core.errors import RagError
+from rag_core.errors import RagError, StoreError
 from rag_core.fan_out import fan_out
 from rag_core.pipeline.evidence import fused, joined
 from rag_core.pipeline.state import FoundFor, RunState
@@ -165,7 +165,11 @@ def _with_recalled(hits: list[Hit], state: RunState, tools: Tools) -> list[Hit]:
     if tools.memory is None:
         return hits
     with tools.tracer.span("memory") as span:
-        recalled = tools.memory.recall(state.question, state.where)
+        try:
+            recalled = tools.memory.recall(state.question, state.where)
+        except StoreError as error:  # what was found is worth more than what is remembered
+            span.set(why=str(error))
+            return hits
         span.set(recalled=[one.as_json() for one in recalled])
         if not recalled:
             span.set(why="No question like it was answered well before.")

@@ -123,7 +123,8 @@ def check_question(question: str, longest: int) -> str:
     Raises:
         QuestionError: It is empty or too long.
     """
-    asked = question.replace("\x00", "").strip()
+    # Half a character can be neither stored nor sent.
+    asked = question.replace("\x00", "").encode("utf-8", "replace").decode().strip()
     if not asked:
         raise QuestionError("The question is empty: write what you want to know.")
     if len(asked) > longest:
@@ -220,6 +221,8 @@ def run(
                 raise Stopped
             if watch.left_s() <= 0:
                 note = f"The run's {budget_s:.0f} seconds were spent before {step!r}: this is its best until then."
+                if state.hits and not state.sentences and not state.answered:  # by reading, in no time
+                    state = STEPS["answer"](state, tools)
                 break
             state = STEPS[step](state, tools)
     except Stopped:

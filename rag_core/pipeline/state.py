@@ -112,12 +112,13 @@ def next_step(state: RunState) -> str | None:
 
 
 def _next_check(state: RunState) -> str | None:
-    """What an answer from the documents still goes through."""
-    if state.self_correct is not None and corrects_on(state.revisions, state.self_correct):
+    """What an answer from the documents still goes through; what code counted or computed is not written anew."""
+    by_code = all(sentence.computed or sentence.cells for sentence in state.sentences)
+    if state.self_correct is not None and not by_code and corrects_on(state.revisions, state.self_correct):
         return "self_correct"
-    if state.validates and state.quality is None:
+    if (state.validates or state.heal is not None) and state.quality is None:
         return "validate"
-    if state.heal is not None and state.versions and heals_on(state.versions, state.heal):
+    if state.heal is not None and not by_code and state.versions and heals_on(state.versions, state.heal):
         return "heal"
     if state.self_rag is not None and not state.judged:
         return "critique"

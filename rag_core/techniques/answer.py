@@ -240,8 +240,8 @@ def _as_evidence(hit: Hit) -> Passage:
 def _as_passage(number: int, hit: Hit) -> str:
     chunk = hit.chunk
     where = " › ".join([chunk.name, *([f"page {chunk.page}"] if chunk.page else []), *chunk.section])
-    text = f"{chunk.caption}\n{hit.text}".strip()
-    return f"[{number}] {where}\n{quoted(text)}"
+    text = "\n".join(part for part in (where, chunk.caption, hit.text) if part)
+    return f"[{number}]\n{quoted(text)}"
 
 
 ANSWER_TECHNIQUE = Technique(

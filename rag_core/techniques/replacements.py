@@ -1,14 +1,14 @@
 """A user's own classes and functions in place of techniques.
 
-A class takes the same arguments as the technique's own and has the same verb. A plain function takes the place of
-the verb alone; all else stays the technique's own.
+A class derived from the technique's own takes the place of the whole. Another class, made with the same arguments,
+lends its verb; a plain function is the verb: all else stays the technique's own.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from rag_core.errors import RagError
 from rag_core.techniques.base import Technique
@@ -49,7 +49,10 @@ class Replacements:
         if replacement is None:
             return own(*collaborators)
         if isinstance(replacement, type):
-            return cast(T, replacement(*collaborators))
+            theirs = replacement(*collaborators)
+            if isinstance(theirs, own):
+                return theirs
+            replacement = getattr(theirs, self._verbs[name])
         technique = own(*collaborators)
         setattr(technique, self._verbs[name], replacement)
         return technique

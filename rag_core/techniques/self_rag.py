@@ -60,6 +60,7 @@ _ISUSE = {f"[Utility:{use}]": str(use) for use in range(1, 6)}
 _TOKEN = re.compile(
     "|".join(map(re.escape, [*_RETRIEVE, *_ISREL, *_ISSUP, *_ISUSE])) + r"|</?(?:s|p|paragraph)>", re.IGNORECASE
 )
+_SPOILT = str.maketrans("[]<>", "()()")
 _LABELS: dict[str, Support] = {
     "fully": "fully_supported",
     "partially": "partially_supported",
@@ -179,7 +180,7 @@ class Reflection(Value):
     def note(self) -> str:
         """What a reader must be told; mostly empty."""
         if self.isrel and not any(one.relevant for one in self.isrel):
-            return "No chunk was judged relevant: only the best of them was written from."
+            return "Self-RAG judged no chunk relevant."
         if self.rounds and not self.sentences:
             return "No segment had enough support: all were rejected."
         return ""
@@ -616,7 +617,9 @@ class SelfRag:
         """The chunks' relevance, and for each sentence its cells; what nobody else judged the trained critic does."""
         isrel, cells = _judged_before(written)
         if self.critic == "model" and texts:
-            numbered = "\n".join(f"{number} {without_tags(text)}" for number, text in enumerate(texts, start=1))
+            numbered = "\n".join(
+                f"{number} {without_tags(_without_tokens(text))}" for number, text in enumerate(texts, start=1)
+            )
             replies = fan_out(
                 lambda chunk: self._engine.complete(
                     SUPPORT,
@@ -746,7 +749,7 @@ def _judged_before(written: Reflection | None) -> tuple[dict[str, Isrel], dict[t
 
 def _without_tokens(text: str) -> str:
     """The text with reflection tokens of its own spoilt: a document cannot judge itself."""
-    return _TOKEN.sub(lambda token: token[0].strip("[]<>"), text)
+    return _TOKEN.sub(lambda token: token[0].translate(_SPOILT), text)
 
 
 def _says_nothing_new(text: str, written: str) -> bool:

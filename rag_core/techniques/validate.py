@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from rag_core.llm.critic import FULL, PARTIAL, Critic
 from rag_core.llm.engine import Engine, Watch
-from rag_core.llm.quoting import quoted
+from rag_core.llm.quoting import quoted, without_tags
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.reading.words import stems
 from rag_core.llm.signature import Signature
@@ -65,7 +65,10 @@ QUALITY = Signature(
 Judge an answer against the evidence that it cites. Be strict: what the evidence does not say is an issue.
 
 Question: {question}
-Answer: {answer}
+Answer:
+<answer>
+{answer}
+</answer>
 
 {evidence}
 """,
@@ -102,7 +105,7 @@ class Validate:
             QUALITY,
             QualityInput(
                 question=question,
-                answer=" ".join(sentence.text for sentence in checked),
+                answer=without_tags(" ".join(sentence.text for sentence in checked), "answer"),
                 evidence="\n".join(quoted(chunk.text) for chunk in cited),
                 supported=[sentence.probability or 0.0 for sentence in checked],
             ),

@@ -223,7 +223,10 @@ class Workbench:
             UnknownCollection: There is no such collection.
             RagError: Documents of it are on their way to another one.
         """
+        documents = [record.id for record in self._ledger.documents(name)]
         self._ingest.delete_collection(name)
+        for document in documents:
+            self._memories.forget_document(document)
 
     def default_collection(self) -> str:
         """The collection meant where none is named: 'Documents', or the first that has any."""
@@ -653,8 +656,8 @@ class Workbench:
         """Write a run to the history; where that fails the answer is still given, and says so."""
         try:
             self._history.keep(record)
-        except StoreError as error:
-            return record.model_copy(update={"note": str(error)})
+        except (StoreError, ValueError) as error:
+            return record.model_copy(update={"note": str(error).splitlines()[0]})
         return record
 
     def _describer(self) -> Describe | None:
@@ -686,7 +689,7 @@ class Workbench:
     def _gone(self, name: str, collection: str, *, delete: bool) -> FileResult:
         record = self._ledger.named(collection, name)
         if record and delete:
-            self._ingest.delete(record.id)
+            self.delete(record.id)
         state = "deleted" if record and delete else "gone"
         return FileResult(document=record.id if record else "", name=name, state=state)
 

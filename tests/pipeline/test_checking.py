@@ -9,8 +9,13 @@ import pytest
 
 from rag_core.llm.connections import ModelConnection
 from rag_core.llm.model import ModelEngine
+from rag_core.pipeline.checking import _with_new
 from rag_core.pipeline.plan import Plan
 from rag_core.pipeline.run import Run
+from rag_core.pipeline.state import RunState, next_step
+from rag_core.techniques.heal import HealSettings, Version
+from rag_core.techniques.self_correct import SelfCorrectSettings
+from rag_core.types import Sentence
 from tests.fakes import a_hit
 from tests.model_server import ModelServer, Turn, model_server, says
 from tests.pipeline.library import BARE, Library, ask, spans
@@ -184,3 +189,32 @@ def test_all_checks_together_end_and_keep_to_the_order() -> None:
     steps = list(dict.fromkeys(span.name for span in told.spans if span.parent_id is None))
     order = ["retrieve", "crag", "self_rag", "answer", "self_correct", "validate", "heal"]
     assert [step for step in order if step in steps] == steps
+
+
+def test_what_a_later_search_finds_among_what_was_set_aside_is_evidence_again() -> None:
+    state = RunState(question=QUESTION, hits=(TOWER, YEAR, FROG), aside=2)
+    searched = _with_new(state, [YEAR])
+    assert [hit.chunk.id for hit in searched.evidence] == ["tower", "year"]
+    assert [hit.chunk.id for hit in searched.hits] == ["tower", "year", "frog"]
+
+
+def test_self_rag_leaves_a_question_that_nothing_helps_with_to_the_plain_answer() -> None:
+    told = ask("Who won the chess championship?", BARE.on("self_rag"), Library({"chess": [TOWER, FROG]}))
+    assert told.refused
+    assert "Self-RAG judged no chunk relevant." in str(told.note)
+
+
+def test_what_code_computed_is_checked_and_not_written_anew() -> None:
+    computed = Sentence(text="There are 24 towers.", computed="counted on 24 pages")
+    state = RunState(
+        question=QUESTION, current_hop=1, answered=True, sentences=(computed,), hits=(TOWER,),
+        self_correct=SelfCorrectSettings(), heal=HealSettings(),
+    )  # fmt: skip
+    assert next_step(state) == "validate"
+    draft = Version(sentences=(computed,), quality=0.1, issues=("It is wrong.",))
+    assert next_step(state.model_copy(update={"quality": 0.1, "versions": (draft,)})) is None
+
+
+def test_healing_brings_the_check_that_it_needs() -> None:
+    told = ask(QUESTION, BARE.on("heal"), Library(SHELVES))
+    assert told.quality_achieved is not None

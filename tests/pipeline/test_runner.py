@@ -240,3 +240,7 @@ def test_a_question_that_cannot_be_asked_says_why(question: str, said: str) -> N
 
 def test_a_question_is_trimmed() -> None:
     assert check_question("  why?\x00 ", longest=100) == "why?"
+
+
+def test_half_a_character_in_a_question_spoils_nothing() -> None:
+    assert check_question("Where is the fox \ud83d?", 100) == "Where is the fox ??"

@@ -62,3 +62,16 @@ def test_a_function_takes_the_place_of_the_verb_and_of_nothing_else() -> None:
 def test_what_cannot_take_its_place_is_refused_with_what_can(name: str, given: Any, said: str) -> None:
     with pytest.raises(ReplacementError, match=said):
         Replacements({name: given}, TECHNIQUES)
+
+
+def test_a_class_that_has_the_verb_alone_lends_it() -> None:
+    class Mumble:
+        def __init__(self, settings: TechniqueSettings, mark: str) -> None:
+            self.mark = mark
+
+        def say(self, text: str, *, twice: bool = False) -> str:
+            return f"mm {text}"
+
+    mumbling = made(shout=Mumble)
+    assert mumbling.say("hm") == "mm hm"
+    assert mumbling.other() == "mm other"
