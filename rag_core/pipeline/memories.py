@@ -115,7 +115,8 @@ def memory_of(run: Run, versions: Mapping[str, str]) -> Remembered | None:
         return None
     return Remembered(
         run=run.id,
-        question=run.question,
+        # A follow-up as it was made to stand alone: later questions are compared so, too.
+        question=next((str(span.attributes["query"]) for span in run.spans if span.name == "rewrite"), run.question),
         answer=run.final_answer,
         evidence=tuple(cited),
         documents={document: versions[document] for document in sorted(documents)},

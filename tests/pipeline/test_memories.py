@@ -3,6 +3,7 @@ from pathlib import Path
 from rag_core.pipeline.memories import MemoryStore, memory_of
 from rag_core.pipeline.run import Run
 from rag_core.techniques.base import Remembered
+from rag_core.trace import TraceEvent
 from rag_core.types import Sentence
 from tests.fakes import a_hit
 
@@ -78,3 +79,13 @@ def test_a_run_without_evidence_that_is_still_there_leaves_nothing() -> None:
     assert memory_of(a_run(), {"other": "v1"}) is None
     assert memory_of(a_run(sentences=()), {"doc": "v1"}) is None
     assert memory_of(a_run(refused=True), {"doc": "v1"}) is None
+
+
+def test_a_follow_up_is_remembered_as_it_was_made_to_stand_alone() -> None:
+    rewritten = TraceEvent(
+        span_id=1, parent_id=None, name="rewrite", phase="question", start_s=0, duration_s=0,
+        attributes={"query": "What was the revenue in 2022?"},
+    )  # fmt: skip
+    memory = memory_of(a_run(question="And in 2022?", spans=(rewritten,)), {"doc": "v1"})
+    assert memory is not None
+    assert memory.question == "What was the revenue in 2022?"
