@@ -171,12 +171,12 @@ def clicks(page: Page, url: str, rounds: int) -> dict[str, list[float]]:
     hundredth = ".ev:nth-child(100)"
     for at in range(rounds):
         page.evaluate(CLICK_AND_PAINT, ["[data-tab=prompts]", ".prompt"])
-        question = f".turn:nth-child({1 + at % 2}) .q"
-        taken["another question"].append(page.evaluate(CLICK_AND_PAINT, [question, hundredth]))
+        turn = f".turn:nth-child({1 + at % 2})"
+        taken["another question"].append(page.evaluate(CLICK_AND_PAINT, [f"{turn} .q", hundredth]))
         page.wait_for_timeout(500)
         page.evaluate(CLICK_AND_PAINT, ["[data-tab=prompts]", ".prompt"])
         taken["Evidence tab"].append(page.evaluate(CLICK_AND_PAINT, ["[data-tab=evidence]", hundredth]))
-        taken["citation"].append(page.evaluate(CLICK_AND_PAINT, [".cite", ".where-lit ~ .page.drawn rect.lit"]))
+        taken["citation"].append(page.evaluate(CLICK_AND_PAINT, [f"{turn} .cite", ".where-lit ~ .page.drawn rect.lit"]))
     return taken
 
 
