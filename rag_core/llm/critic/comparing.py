@@ -34,7 +34,7 @@ class Comparing:
             common: Stems of general English, the commonest first.
         """
         self._reading = reading
-        self._rarity = Rarity(common)
+        self._rarity = rarity_in(common)
         self._words: OrderedDict[str, Words] = OrderedDict()
         self._lock = Lock()
 
@@ -105,6 +105,12 @@ class Rarity:
 
     def __call__(self, stem: str) -> float:
         return self._known.get(stem, 1.0)
+
+
+@lru_cache(maxsize=4)
+def rarity_in(common: str) -> Rarity:
+    """The rarity of stems beside these common ones: a critic is made for every run, the table once."""
+    return Rarity(common)
 
 
 @lru_cache(maxsize=2_000)

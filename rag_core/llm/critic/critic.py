@@ -97,14 +97,15 @@ class Critic:
         return tuple(math.comb(4, label) * chance**label * (1 - chance) ** (4 - label) for label in range(5))
 
     def _judged(self, pairs: Sequence[Pair]) -> list[Judged]:
-        found = self._comparing.features(pairs)
+        # What is quoted needs no weighing, which takes a forward pass of its passages.
+        weighed = [pair for pair in pairs if not any(_quotes(pair[0], passage) for passage in pair[1])]
+        found = self._comparing.features(weighed)
         chances = iter(self._trained.support.probabilities([one for one in found if one]))
-        judged = []
-        for (claim, passages), one in zip(pairs, found, strict=True):
+        judged = dict.fromkeys(pairs, _QUOTED)
+        for pair, one in zip(weighed, found, strict=True):
             _, supported, contradicted = next(chances) if one else (1.0, 0.0, 0.0)
-            said = Judged(supported=_rounded(supported), contradicted=_rounded(contradicted))
-            judged.append(_QUOTED if any(_quotes(claim, passage) for passage in passages) else said)
-        return judged
+            judged[pair] = Judged(supported=_rounded(supported), contradicted=_rounded(contradicted))
+        return [judged[pair] for pair in pairs]
 
 
 def _quotes(claim: str, passage: str) -> bool:
