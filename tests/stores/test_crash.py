@@ -36,15 +36,18 @@ def test_ten_kills_during_writes_lose_nothing(own_settings: Settings) -> None:
         repaired += store.last_repair.verified
     assert repaired > ROUNDS * BATCH
 
-    def is_found(number: int) -> bool:
+    def is_found(number: int, looks: int = 1) -> bool:
         chunk = chunks[number]
         by_word = store.bm25("t", chunk.text, limit=2)
-        by_vector = store.near_vector("t", vectors[number], limit=1)
+        by_vector = store.near_vector("t", vectors[number], limit=looks)[:1]
         return [hit.chunk for hit in by_word] == [hit.chunk for hit in by_vector] == [chunk]
 
     with ThreadPoolExecutor(8) as pool:
-        missing = [number for number, found in enumerate(pool.map(is_found, range(written))) if not found]
-    assert missing == []
+        unseen = [number for number, found in enumerate(pool.map(is_found, range(written))) if not found]
+    # The index is approximate: it may pass one by, and looks wider where more is asked for. What is not in it is found
+    # by no look.
+    assert len(unseen) <= written // 1_000
+    assert [number for number in unseen if not is_found(number, looks=200)] == []
     assert store.get("t", [chunk.id for chunk in chunks[:written]]) == chunks[:written]
     assert store.count("t") == written
     store.close()
