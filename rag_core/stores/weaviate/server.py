@@ -329,8 +329,7 @@ class Server:
             return
         process.terminate()
         given_up = time.monotonic() + STOP_WITHIN_S
-        # Asked of the system each time: who started it may be another process, which leaves a zombie for a while.
-        while self.alive:
+        while _lives(process):
             if time.monotonic() > given_up:
                 self._say(f"Weaviate did not stop within {STOP_WITHIN_S} s and is killed; it is checked next time")
                 process.kill()
@@ -340,6 +339,17 @@ class Server:
             self._child.wait()
         self._pid.unlink(missing_ok=True)
         self._running.unlink(missing_ok=True)
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether it still holds its ports and files: one that is ending has no command line any more, and has them still.
+
+    Who started it may be another process, which leaves a zombie for a while.
+    """
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def next_free(base: int) -> int:
