@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from pages._server.routes import routes
 from pages._server.safety import safety
 from pages._server.state import close_workbench, open_workbench
+from pages._server.uploads import keep_upload_addresses
 
 
 @asynccontextmanager
@@ -23,4 +24,5 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     await run_in_threadpool(close_workbench)
 
 
+keep_upload_addresses()
 app = st.App("pages/_shell.py", lifespan=lifespan, routes=routes(), middleware=safety())
