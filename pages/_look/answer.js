@@ -10,10 +10,19 @@ const SUPPORT = {
   no_support: { class: "s-none", words: "no support" },
 };
 
-/** Draw a run's answer card. `act(name, value)` reaches the page: "stop", "feedback". */
-export function answerCard(view, act) {
+/** Draw a run's answer card. `act(name, value)` reaches the page: "stop", "feedback".
+
+While the run goes on, the card drawn `before` is drawn into: its foot stays, so that Stop is one button all the time. */
+export function answerCard(view, act, before) {
+  const running = view.status === "running";
   const body = view.status === "failed" ? failure(view) : view.refused ? refusal(view) : written(view);
-  return h("div", { class: `card a ${view.status}`, "aria-busy": String(view.status === "running") }, body, view.note && h("p", { class: "note" }, view.note), footer(view, act));
+  const parts = [body, view.note && h("p", { class: "note" }, view.note)];
+  if (!running || before?.ariaBusy !== "true") return h("div", { class: `card a ${view.status}`, "aria-busy": String(running) }, parts, footer(view, act));
+  const foot = before.lastElementChild;
+  foot.firstElementChild.textContent = underWay(view);
+  while (before.firstChild !== foot) before.firstChild.remove();
+  foot.before(...parts.flat(Infinity).filter(Boolean));
+  return before;
 }
 
 function written(view) {
@@ -89,9 +98,12 @@ function stepUnderWay(view) {
   return named ? NAMED[named.name] : open ? STEPS[open.phase] ?? "Working" : view.spans.length ? "Working" : "Starting";
 }
 
+/** In the foot once there is text; before that it stands in the text's place. */
+const underWay = (view) => (view.text || view.sentences.length ? stepUnderWay(view) : "");
+
 function footer(view, act) {
   if (view.status === "running") {
-    return h("div", { class: "meta" }, h("small", {}, view.text || view.sentences.length ? stepUnderWay(view) : ""),
+    return h("div", { class: "meta" }, h("small", {}, underWay(view)),
       h("button", { type: "button", class: "btn end", onclick: (event) => { event.currentTarget.disabled = true; act("stop", view.id); } }, "Stop"));
   }
   const rate = (value, label) => h("button", {

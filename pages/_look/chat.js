@@ -68,13 +68,15 @@ function turn(id, question, state) {
     const given = feedback === undefined ? view : { ...view, feedback };
     const stuck = nearEnd(element);
     const focused = element.getRootNode().activeElement?.dataset?.chunk;
-    answer.replaceChildren(answerCard(given, (name, value) => {
+    const before = answer.firstElementChild;
+    const card = answerCard(given, (name, value) => {
       if (name === "feedback") {
         feedback = value.value;
         draw(view);
       }
       state.act(name, value);
-    }));
+    }, before);
+    if (card !== before) answer.replaceChildren(card);
     if (focused && answer.contains !== undefined) answer.querySelector(`[data-chunk="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     if (stuck && view.status === "running") toEnd(element, false);
   };

@@ -8,7 +8,7 @@ import { litPage } from "./lit.js";
 import { PAGE_DPI } from "./picture.js";
 import { promptCards } from "./prompts.js";
 import { hasReflection, reflection } from "./reflection.js";
-import { bus, citedChunks, follow } from "./runs.js";
+import { bus, citedChunks, follow, held } from "./runs.js";
 import { lanes, summary } from "./timeline.js";
 
 /** Draw `data`: {run: id or null, questions: {id: question}, labels: {technique: what it is called}}. */
@@ -90,7 +90,7 @@ function draw(state) {
   }
   Object.assign(drawn, { spans: view.spans, status: view.status });
   const live = view.status === "running";
-  if (live && !state.clock) state.clock = setInterval(() => drawTimeline(state), 200);
+  if (live && !state.clock) state.clock = setInterval(() => held() || drawTimeline(state), 200);
   if (!live && state.clock) state.clock = clearInterval(state.clock);
 }
 

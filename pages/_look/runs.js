@@ -38,11 +38,21 @@ function start(id) {
   return one;
 }
 
+let pressed = false;
+const track = ({ buttons }) => (pressed = buttons > 0);
+for (const kind of ["pointerdown", "pointermove"]) window.addEventListener(kind, track, true);
+// Not before the click that follows has come.
+for (const kind of ["pointerup", "pointercancel"]) window.addEventListener(kind, () => setTimeout(() => (pressed = false)), true);
+
+/** Whether a pointer is down: what is drawn anew under it loses the press, and a selection its text. */
+export const held = () => pressed;
+
 function redraw(one) {
   if (one.due) return;
   one.due = true;
   const draw = () => {
     if (!one.due) return;
+    if (held()) return void setTimeout(draw, 50);
     one.due = false;
     for (const each of [...one.draws]) each(one.view);
   };

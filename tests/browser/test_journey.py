@@ -31,9 +31,10 @@ from tests.model_server import says
 from tests.papers import a_pdf
 
 QUESTION = "How often was the tide measured?"
-SLOW = says(
-    f"{TIDE.split('.')[0]} [1]. {'It was a patient and careful piece of work by the clerks. ' * 4}", pause_s=0.06
-)
+PATIENT = "It was a patient and careful piece of work by the clerks. "
+SLOW = says(f"{TIDE.split('.')[0]} [1]. {PATIENT * 4}", pause_s=0.06)
+# For who stops it: a minute, whatever else the machine does.
+LONG = says(f"{TIDE.split('.')[0]} [1]. {PATIENT * 90}", pause_s=0.06)
 
 
 @pytest.fixture
@@ -106,12 +107,33 @@ def test_a_run_whose_tab_was_closed_goes_on(page: Page, context: BrowserContext,
 
 @pytest.mark.usefixtures("tide")
 def test_stop_ends_a_run_and_keeps_what_was_written(page: Page, app: Served) -> None:
-    app.model.then = judged_or(SLOW)
+    app.model.then = judged_or(LONG)
     answer = ask(page, QUESTION)
     expect(answer.locator(".text")).to_contain_text("harbour")
     answer.get_by_role("button", name="Stop").click()
     expect(answer).to_have_class("card a stopped", timeout=10_000)
     expect(answer).to_contain_text("stopped")
+
+
+@pytest.mark.usefixtures("tide")
+def test_nothing_is_drawn_anew_under_a_press(page: Page, app: Served) -> None:
+    app.model.then = judged_or(LONG)
+    answer = ask(page, QUESTION)
+    text = answer.locator(".text")
+    expect(text).to_contain_text("patient")
+    stop = answer.get_by_role("button", name="Stop").element_handle()
+    before = text.text_content()
+    expect(text).not_to_have_text(before or "")
+    assert stop.evaluate("button => button.isConnected")
+    page.mouse.down()
+    page.wait_for_timeout(150)  # a drawing that was under way
+    held = text.text_content()
+    page.wait_for_timeout(400)  # words of the answer come meanwhile
+    assert text.text_content() == held
+    page.mouse.up()
+    expect(text).not_to_have_text(held or "")
+    stop.evaluate("button => button.click()")
+    expect(answer).to_have_class("card a stopped", timeout=10_000)
 
 
 @pytest.mark.usefixtures("tide")
