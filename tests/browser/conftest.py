@@ -22,7 +22,7 @@ from tests.model_server import model_server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # Two test files run at a time, and whoever runs them may have other things to do.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=45_000)
 QUIET = [
     "--no-sandbox",
     "--disable-background-networking",
@@ -88,7 +88,7 @@ def chromium() -> Iterator[Browser]:
 def context(app: Served, chromium: Browser) -> Iterator[BrowserContext]:
     """A visitor. At the end: nothing was asked of any other address, no script of a document ran, no page broke."""
     opened = chromium.new_context(base_url=app.url, viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(45_000)
     foreign: list[str] = []
     broken: list[str] = []
     inside = (app.url, app.url.replace("http", "ws"), "data:", "blob:")

@@ -30,7 +30,7 @@ def judged_or(answer: Turn) -> Callable[[str], Turn]:
 
 def settled(page: Page) -> None:
     """The page's script is through, and nothing in it failed."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=20_000)
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 

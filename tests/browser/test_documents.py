@@ -121,7 +121,7 @@ def test_a_document_moves_to_a_new_collection_and_is_found_there(page: Page, tmp
     target.fill("Ferries")
     page.get_by_role("option", name="Ferries").click()
     page.get_by_role("dialog").get_by_role("button", name="Move").click()
-    expect(row(page, "moving.pdf")).to_have_count(0, timeout=15_000)
+    expect(row(page, "moving.pdf")).to_have_count(0)
     page.locator(".st-key-collection").get_by_role("combobox").click()
     page.get_by_role("option", name="Ferries").click()
     expect(row(page, "moving.pdf").locator(".chip", has_text="ready")).to_be_visible()

@@ -111,7 +111,7 @@ def test_stop_ends_a_run_and_keeps_what_was_written(page: Page, app: Served) -> 
     answer = ask(page, QUESTION)
     expect(answer.locator(".text")).to_contain_text("harbour")
     answer.get_by_role("button", name="Stop").click()
-    expect(answer).to_have_class("card a stopped", timeout=10_000)
+    expect(answer).to_have_class("card a stopped")
     expect(answer).to_contain_text("stopped")
 
 
@@ -133,7 +133,7 @@ def test_nothing_is_drawn_anew_under_a_press(page: Page, app: Served) -> None:
     page.mouse.up()
     expect(text).not_to_have_text(held or "")
     stop.evaluate("button => button.click()")
-    expect(answer).to_have_class("card a stopped", timeout=10_000)
+    expect(answer).to_have_class("card a stopped")
 
 
 @pytest.mark.usefixtures("tide")
@@ -175,7 +175,7 @@ def test_what_is_not_in_the_documents_is_an_answer(page: Page) -> None:
 def test_a_locked_file_asks_for_its_password(page: Page, tmp_path: Path) -> None:
     visit(page, "/documents")
     locked = upload(page, a_pdf(tmp_path / "locked.pdf", TIDE, password="sesame"))
-    locked.get_by_role("button", name="Password").click(timeout=30_000)
+    locked.get_by_role("button", name="Password").click()
     page.get_by_role("dialog").locator("input[type=password]").fill("sesame")
     page.get_by_role("dialog").get_by_role("button", name="Index it").click()
     expect(row(page, "locked.pdf").locator(".chip", has_text="ready")).to_be_visible(timeout=60_000)
@@ -196,7 +196,7 @@ def test_what_is_not_a_pdf_is_refused_in_one_sentence(page: Page, tmp_path: Path
     visit(page, "/documents")
     (tmp_path / "notes.pdf").write_text("no pdf at all")
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "notes.pdf")
-    expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("not a PDF", re.IGNORECASE), timeout=30_000)
+    expect(page.get_by_test_id("stMain")).to_contain_text(re.compile("not a PDF", re.IGNORECASE))
 
 
 def test_the_test_button_says_that_an_endpoint_is_down(page: Page) -> None:

@@ -33,5 +33,5 @@ def wait_until_read(workbench: Workbench, collection: str, seconds: float = 60) 
 
 def screen(page: str = "") -> AppTest:
     """A visitor's first look at a page, by its file name; the first one where none is named."""
-    app = AppTest.from_file(str(ROOT / "pages" / "_shell.py"), default_timeout=20).run()
+    app = AppTest.from_file(str(ROOT / "pages" / "_shell.py"), default_timeout=60).run()
     return app.switch_page(f"{page}.py").run() if page else app
