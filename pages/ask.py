@@ -46,7 +46,8 @@ def ask(question: str, picture: Path | None = None) -> None:
     except RagError as error:
         st.session_state.problem = str(error)
         return
-    tell_tab(st.session_state.tab, run, question)
+    if live := workbench.live(run):
+        tell_tab(st.session_state.tab, live, question)
     st.session_state.latest = (chat, run, question)
     st.query_params.from_dict({"chat": chat, "run": run})
 

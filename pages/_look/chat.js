@@ -2,7 +2,7 @@
 
 import { answerCard } from "./answer.js";
 import { h } from "./dom.js";
-import { bus, follow, tell } from "./runs.js";
+import { begun, bus, feed, follow, tell, unfed } from "./runs.js";
 
 /** Draw `data`: {tab, runs: [{id, question}], selected, welcome: {title, text, questions}}. */
 export default function chat({ data, parentElement, setTriggerValue }) {
@@ -45,14 +45,19 @@ export default function chat({ data, parentElement, setTriggerValue }) {
 function hear(state, root, tab) {
   if (state.socket) return;
   state.socket = new WebSocket(`${location.origin.replace("http", "ws")}/v1/tabs/${tab}`);
-  state.socket.onclose = () => (state.socket = null);
+  state.socket.onclose = () => {
+    state.socket = null;
+    unfed();
+  };
   state.socket.onmessage = ({ data }) => {
-    const { run, question } = JSON.parse(data);
+    const { run, question, events } = JSON.parse(data);
+    if (events) return feed(run, events);
     if (state.turns.has(run)) return;
-    const begun = turn(run, question, state);
+    begun(run);
+    const drawn = turn(run, question, state);
     root.querySelector(".empty")?.remove();
-    root.append(begun.element);
-    state.turns.set(run, begun);
+    root.append(drawn.element);
+    state.turns.set(run, drawn);
     state.newest = run;
     tell("select", { run, question });
     toEnd(root, true);

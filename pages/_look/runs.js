@@ -20,22 +20,46 @@ export function follow(id, draw) {
   return () => one.draws.delete(draw);
 }
 
+/** A run that this tab began: its events come by `feed`, through the socket that told of it. */
+export function begun(id) {
+  if (!followed.has(id)) followed.set(id, { ...unheard(id), fed: true });
+}
+
+export function feed(id, events) {
+  const one = followed.get(id);
+  if (one?.fed) for (const event of events) heard(one, event);
+}
+
+/** That socket is gone: whatever it told of is listened to directly, from where it was. */
+export function unfed() {
+  for (const one of followed.values()) if (one.fed && one.view.status === "running") listen(one);
+}
+
+const unheard = (id) => ({ view: emptyView(id), draws: new Set(), due: false, source: null, seen: 0, fed: false });
+
 function start(id) {
-  const one = { view: emptyView(id), draws: new Set(), due: false, source: null };
-  const source = (one.source = new EventSource(`/v1/runs/${encodeURIComponent(id)}/events`));
-  source.onmessage = (message) => {
-    const event = JSON.parse(message.data);
-    one.view = changed(one.view, event);
-    if (event.kind === "done") source.close();
-    redraw(one);
-  };
+  const one = unheard(id);
+  listen(one);
+  return one;
+}
+
+function listen(one) {
+  const source = new EventSource(`/v1/runs/${encodeURIComponent(one.view.id)}/events${one.seen ? `?after=${one.seen}` : ""}`);
+  Object.assign(one, { source, fed: false });
+  source.onmessage = ({ data }) => heard(one, JSON.parse(data));
   source.onerror = () => {
     // A stream that broke is taken up again by the browser; one that was refused is not.
     if (source.readyState !== EventSource.CLOSED || one.view.status !== "running") return;
     one.view = { ...one.view, status: "failed", error: "This run is not in the history any more; ask again." };
     redraw(one);
   };
-  return one;
+}
+
+function heard(one, event) {
+  one.seen = event.n;
+  one.view = changed(one.view, event);
+  if (event.kind === "done") one.source?.close();
+  redraw(one);
 }
 
 let pressed = false;

@@ -5,11 +5,8 @@ Nothing here blocks the event loop: files, PDFs and history are read in a thread
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
-from itertools import islice
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -18,13 +15,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from pages._look.files import LOOK_STAMP, look_file
+from pages._server.following import followed
 from pages._server.state import NotOpen, get_workbench
 from pages._server.tabs import tab_listens
 from rag_core.errors import RagError
 from rag_core.pipeline.live import LiveRun
 
-KEEP_ALIVE_S = 15.0
-"""A comment line this often keeps the stream open and notices a tab that went away."""
 DPI = range(20, 301)
 FOREVER = {"cache-control": "private, max-age=31536000, immutable"}
 
@@ -55,11 +51,11 @@ async def run_record(request: Request) -> Response:
 
 
 async def run_events(request: Request) -> Response:
-    """Follow a run: what happened since `Last-Event-ID`, then what happens. A finished run is one `done`."""
+    """Follow a run from `Last-Event-ID`, or from `after`, to its end. A finished run is one `done`."""
     run_id = request.path_params["run"]
     live = get_workbench().live(run_id)
     if live is not None and not live.done:
-        seen = request.headers.get("last-event-id", "")
+        seen = request.headers.get("last-event-id") or request.query_params.get("after", "")
         stream = live_events(live, int(seen) if seen.isdecimal() else 0)
     else:
         run = await run_in_threadpool(get_workbench().run, run_id)
@@ -72,30 +68,8 @@ async def run_events(request: Request) -> Response:
 
 
 async def live_events(live: LiveRun, seen: int) -> AsyncIterator[str]:
-    loop, grown = asyncio.get_running_loop(), asyncio.Event()
-
-    def wake() -> None:
-        # The run outlives the server's loop when the process ends during a run.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(grown.set)
-
-    unfollow = live.follow(wake)
-    try:
-        while True:
-            grown.clear()
-            events = list(islice(live.events, seen, None))
-            if events:
-                seen += len(events)
-                yield "".join(sse(event.n, event.model_dump_json()) for event in events)
-                if events[-1].kind == "done":
-                    return
-                continue
-            try:
-                await asyncio.wait_for(grown.wait(), KEEP_ALIVE_S)
-            except TimeoutError:
-                yield ": still here\n\n"
-    finally:
-        unfollow()
+    async for events in followed(live, seen):
+        yield "".join(sse(event.n, event.model_dump_json()) for event in events) or ": still here\n\n"
 
 
 async def one_event(event: dict[str, Any]) -> AsyncIterator[str]:

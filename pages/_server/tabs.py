@@ -1,39 +1,47 @@
-"""Tells a tab which run it just started, ahead of the page's script.
+"""Tells a tab which run it just started and what happens in it, ahead of the page's script.
 
 What a script gives takes 150 to 250 ms to be drawn, most of it in the browser; a run's first events are there after 20.
+They come through the socket that the tab has open: another connection would take its time too.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import suppress
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-Told = dict[str, str]
+from pages._server.following import followed
+from rag_core.pipeline.live import LiveRun
 
-_listening: dict[str, Callable[[Told], None]] = {}
+Begun = tuple[LiveRun, str]
+
+_listening: dict[str, Callable[[Begun], None]] = {}
 
 
-def tell_tab(tab: str, run: str, question: str) -> None:
-    """Tell a tab of its run; one that does not listen learns of it from the page."""
+def tell_tab(tab: str, live: LiveRun, question: str) -> None:
+    """Tell a tab of its run and of what happens in it; one that does not listen learns of it from the page."""
     if tell := _listening.get(tab):
-        tell({"run": run, "question": question})
+        tell((live, question))
 
 
 async def tab_listens(socket: WebSocket) -> None:
     """Pass on what is told to the tab that the address names, until it leaves."""
     await socket.accept()
-    tab, loop, news = socket.path_params["tab"], asyncio.get_running_loop(), asyncio.Queue[Told]()
+    tab, loop, news = socket.path_params["tab"], asyncio.get_running_loop(), asyncio.Queue[Begun]()
 
-    def tell(told: Told) -> None:
+    def tell(begun: Begun) -> None:
         with suppress(RuntimeError):  # the server's loop may end first
-            loop.call_soon_threadsafe(news.put_nowait, told)
+            loop.call_soon_threadsafe(news.put_nowait, begun)
 
     async def pass_on() -> None:
-        while True:
-            await socket.send_json(await news.get())
+        async with asyncio.TaskGroup() as runs:
+            while True:
+                live, question = await news.get()
+                await socket.send_json({"run": live.id, "question": question})
+                runs.create_task(pass_events_on(socket, live))
 
     _listening[tab] = tell
     passing = asyncio.create_task(pass_on())
@@ -45,3 +53,10 @@ async def tab_listens(socket: WebSocket) -> None:
         passing.cancel()
         if _listening.get(tab) is tell:
             del _listening[tab]
+
+
+async def pass_events_on(socket: WebSocket, live: LiveRun) -> None:
+    with suppress(WebSocketDisconnect, RuntimeError):  # it left between two events
+        async for events in followed(live):
+            told = ",".join(event.model_dump_json() for event in events)
+            await socket.send_text(f'{{"run": {json.dumps(live.id)}, "events": [{told}]}}')

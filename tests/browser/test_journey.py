@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
 
 from rag_core.settings import ROOT
 from tests.browser.steps import (
@@ -106,6 +106,24 @@ def test_a_run_whose_tab_was_closed_goes_on(page: Page, context: BrowserContext,
 
 
 @pytest.mark.usefixtures("tide")
+def test_a_run_goes_on_where_the_tabs_socket_is_cut(page: Page, app: Served) -> None:
+    sockets: list[WebSocketRoute] = []
+
+    def through(socket: WebSocketRoute) -> None:
+        socket.connect_to_server()
+        sockets.append(socket)
+
+    page.route_web_socket(re.compile("/v1/tabs/"), through)
+    visit(page, "/")
+    app.model.then = judged_or(SLOW)
+    answer = ask(page, QUESTION)
+    expect(answer.locator(".text")).to_contain_text("harbour")
+    sockets[-1].close()
+    text = finished(answer).locator(".text").text_content() or ""
+    assert text.count("patient and careful") == 4
+
+
+@pytest.mark.usefixtures("tide")
 def test_stop_ends_a_run_and_keeps_what_was_written(page: Page, app: Served) -> None:
     app.model.then = judged_or(LONG)
     answer = ask(page, QUESTION)
@@ -178,7 +196,7 @@ def test_a_locked_file_asks_for_its_password(page: Page, tmp_path: Path) -> None
     locked.get_by_role("button", name="Password").click()
     page.get_by_role("dialog").locator("input[type=password]").fill("sesame")
     page.get_by_role("dialog").get_by_role("button", name="Index it").click()
-    expect(row(page, "locked.pdf").locator(".chip", has_text="ready")).to_be_visible(timeout=60_000)
+    expect(row(page, "locked.pdf").locator(".chip", has_text="ready")).to_be_visible(timeout=120_000)
 
 
 def test_deleting_asks_first(page: Page, tmp_path: Path) -> None:

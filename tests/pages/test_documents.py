@@ -47,7 +47,7 @@ def texts(app: AppTest) -> str:
 
 
 def until(settled: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 90
     while not settled():
         assert time.monotonic() < end, "it took too long"
         time.sleep(0.05)

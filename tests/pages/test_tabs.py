@@ -9,11 +9,16 @@ from starlette.testclient import TestClient
 from pages._server.routes import routes
 from pages._server.safety import safety
 from pages._server.tabs import tell_tab
+from rag_core.pipeline.live import LiveRun
 
 
 @pytest.fixture
 def client() -> TestClient:
     return TestClient(Starlette(routes=routes(), middleware=safety()), base_url="http://127.0.0.1")
+
+
+def begun(run: str) -> LiveRun:
+    return LiveRun(run, "chat")
 
 
 def test_each_tab_is_told_its_own_runs_in_order(client: TestClient) -> None:
@@ -22,9 +27,9 @@ def test_each_tab_is_told_its_own_runs_in_order(client: TestClient) -> None:
         client.websocket_connect("ws://127.0.0.1/v1/tabs/mine") as mine,
         client.websocket_connect("ws://127.0.0.1/v1/tabs/yours") as yours,
     ):
-        tell_tab("mine", "run-1", "How often?")
-        tell_tab("mine", "run-2", "By whom?")
-        tell_tab("yours", "run-3", "When?")
+        tell_tab("mine", begun("run-1"), "How often?")
+        tell_tab("mine", begun("run-2"), "By whom?")
+        tell_tab("yours", begun("run-3"), "When?")
         assert [mine.receive_json() for _ in range(2)] == [
             {"run": "run-1", "question": "How often?"},
             {"run": "run-2", "question": "By whom?"},
@@ -32,11 +37,38 @@ def test_each_tab_is_told_its_own_runs_in_order(client: TestClient) -> None:
         assert yours.receive_json()["run"] == "run-3"
 
 
+def test_what_happens_in_its_runs_comes_through_the_same_socket(client: TestClient) -> None:
+    one, other = begun("run-1"), begun("run-2")
+    one.emit("text", {"delta": "before it was told"})
+    with client, client.websocket_connect("ws://127.0.0.1/v1/tabs/mine") as mine:
+        tell_tab("mine", one, "How often?")
+        assert mine.receive_json()["question"] == "How often?"
+        assert mine.receive_json()["events"][0]["data"] == {"delta": "before it was told"}
+        tell_tab("mine", other, "By whom?")
+        assert mine.receive_json()["question"] == "By whom?"
+        for live in (other, one):
+            live.emit("text", {"delta": live.id})
+            told = mine.receive_json()
+            assert (told["run"], told["events"][0]["data"]) == (live.id, {"delta": live.id})
+
+
 def test_telling_a_tab_that_left_does_nothing(client: TestClient) -> None:
     with client:
         with client.websocket_connect("ws://127.0.0.1/v1/tabs/gone"):
             pass
-        tell_tab("gone", "run-1", "How often?")
+        tell_tab("gone", begun("run-1"), "How often?")
         with client.websocket_connect("ws://127.0.0.1/v1/tabs/gone") as back:
-            tell_tab("gone", "run-2", "By whom?")
+            tell_tab("gone", begun("run-2"), "By whom?")
+            assert back.receive_json()["run"] == "run-2"
+
+
+def test_a_tab_that_leaves_in_mid_run_leaves_the_run_alone(client: TestClient) -> None:
+    live = begun("run-1")
+    with client:
+        with client.websocket_connect("ws://127.0.0.1/v1/tabs/mine") as mine:
+            tell_tab("mine", live, "How often?")
+            mine.receive_json()
+        live.emit("text", {"delta": "to nobody"})
+        with client.websocket_connect("ws://127.0.0.1/v1/tabs/mine") as back:
+            tell_tab("mine", begun("run-2"), "By whom?")
             assert back.receive_json()["run"] == "run-2"

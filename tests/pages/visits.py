@@ -24,7 +24,7 @@ def pdf(*pages: str, password: str | None = None) -> bytes:
     return document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw=password, owner_pw=password)
 
 
-def wait_until_read(workbench: Workbench, collection: str, seconds: float = 60) -> None:
+def wait_until_read(workbench: Workbench, collection: str, seconds: float = 120) -> None:
     until = time.monotonic() + seconds
     while any(record.state in ("waiting", "reading", "refining") for record in workbench.documents(collection)):
         assert time.monotonic() < until, workbench.documents(collection)
