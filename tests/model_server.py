@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import select
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -108,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         pieces: Iterator[str] = iter(turn.pieces)
         while True:
             for piece, likely in zip_longest(pieces, turn.likely if scores else ()):
-                time.sleep(turn.pause_s)
+                self._pause(turn.pause_s)
                 self._piece(piece, ollama=ollama, likely=likely)
             if not turn.endless:
                 break
@@ -129,6 +129,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         self._event({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}})
         self.wfile.write(b"data: [DONE]\n\n")
+
+    def _pause(self, seconds: float) -> None:
+        """Sleep, unless who asked goes away meanwhile."""
+        if seconds and select.select([self.connection], [], [], seconds)[0]:
+            raise ConnectionResetError
 
     def _piece(self, text: str, *, ollama: bool, likely: dict[str, float] | None) -> None:
         if ollama:

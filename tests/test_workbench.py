@@ -47,7 +47,7 @@ def pages_of(text: str, pages: int) -> list[str]:
     return [f"{text} {letter * 8}." for letter in ascii_lowercase[:pages]]
 
 
-def until(settled: Callable[[], bool], seconds: float = 60) -> None:
+def until(settled: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not settled():
         assert time.monotonic() < end, "it took too long"
@@ -245,7 +245,7 @@ def test_a_run_goes_on_without_anybody_watching_and_is_there_afterwards(
 def test_a_run_can_be_stopped_while_the_model_writes(workbench: Workbench, collection: str, tmp_path: Path) -> None:
     workbench.ingest(a_pdf(tmp_path / "fox.pdf", FOX), collection=collection)
     with model_server() as server:
-        server.then = Turn(["slow "] * 200, pause_s=0.1)
+        server.then = Turn(["slow "] * 600, pause_s=0.1)
         workbench.connect(ModelConnection(kind="openai", base_url=server.base_url, model="scripted"))
         try:
             run_id = workbench.start("Where does the fox live?", collection=collection, chat="stop")
@@ -254,8 +254,8 @@ def test_a_run_can_be_stopped_while_the_model_writes(workbench: Workbench, colle
             until(lambda: any(event.kind == "text" for event in live.events))
             began = time.monotonic()
             workbench.stop(run_id)
-            record = live.wait(5)
-            assert time.monotonic() - began < 1
+            record = live.wait(30)
+            assert time.monotonic() - began < 20
         finally:
             workbench.connect(None)
     assert record is not None

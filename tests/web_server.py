@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import threading
 import time
 from collections.abc import Iterator
@@ -84,7 +85,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(reply)
 
     def _send(self, reply: Reply) -> None:
-        time.sleep(reply.pause_s)
+        if reply.pause_s and select.select([self.connection], [], [], reply.pause_s)[0]:
+            return  # who asked went away
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)

@@ -71,7 +71,7 @@ def have(page: Page, path: Path) -> None:
     found = row(page, path.name)
     if not found.count():
         upload(page, path)
-    expect(found.locator(".chip", has_text="ready")).to_be_visible(timeout=60_000)
+    expect(found.locator(".chip", has_text="ready")).to_be_visible(timeout=120_000)
 
 
 def choose_engine(page: Page, label: str) -> None:
@@ -91,5 +91,5 @@ def ask(page: Page, question: str) -> Locator:
 
 
 def finished(answer: Locator) -> Locator:
-    expect(answer).to_have_class("card a done", timeout=60_000)
+    expect(answer).to_have_class("card a done", timeout=120_000)
     return answer

@@ -77,7 +77,7 @@ def the(workbench: Workbench, collection: str) -> DocumentRecord:
     return record
 
 
-def until(workbench: Workbench, document: str, reached: str, seconds: float = 60) -> DocumentRecord:
+def until(workbench: Workbench, document: str, reached: str, seconds: float = 120) -> DocumentRecord:
     """Wait until the field of the record is true, or the state is reached."""
     end = time.monotonic() + seconds
     while True:

@@ -50,11 +50,15 @@ def server() -> Iterator[ModelServer]:
 
 
 def ask(
-    server: ModelServer, signature: Signature = JSON, watch: Watch | None = None, **connection: str
+    server: ModelServer,
+    signature: Signature = JSON,
+    watch: Watch | None = None,
+    silence_s: float = 30,
+    **connection: str,
 ) -> tuple[str, Watch]:
     watch = watch or Watch()
     known = {"kind": "openai", "base_url": server.base_url, "model": "scripted", **connection}
-    engine = ModelEngine(ModelConnection.model_validate(known), silence_s=1.0, pause_s=0.01)
+    engine = ModelEngine(ModelConnection.model_validate(known), silence_s=silence_s, pause_s=0.01)
     told = engine.complete(signature, Asked(question="?"), Reading(WordVectors()), watch, stream=signature is TEXT)
     return told.answer, watch
 
@@ -98,7 +102,7 @@ def test_a_wait_longer_than_the_bound_is_not_waited(server: ModelServer) -> None
     began = time.monotonic()
     answer, watch = ask(server)
     assert answer == "keyless"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 60
     assert "3600" in watch.calls[0].note
 
 
@@ -137,11 +141,11 @@ def test_thoughts_are_never_shown(server: ModelServer) -> None:
 
 
 def test_a_silent_model_is_given_up_after_its_seconds(server: ModelServer) -> None:
-    server.script = [Turn(["a"], pause_s=5)]
+    server.script = [Turn(["a"], pause_s=60)]
     began = time.monotonic()
-    answer, watch = ask(server)
+    answer, watch = ask(server, silence_s=0.5)
     assert answer == "keyless"
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 30
     assert "silent" in watch.calls[0].note or "unreachable" not in watch.calls[0].note
 
 
@@ -153,7 +157,7 @@ def test_a_reply_without_end_is_cut_at_its_bound(server: ModelServer) -> None:
 
 
 def test_a_stop_ends_the_wait_at_once(server: ModelServer) -> None:
-    server.script = [Turn(["a"] * 100, pause_s=0.2)]
+    server.script = [Turn(["a"] * 300, pause_s=0.2)]
     watch = Watch()
 
     class Impatient(Watch):
@@ -163,7 +167,7 @@ def test_a_stop_ends_the_wait_at_once(server: ModelServer) -> None:
     began = time.monotonic()
     with pytest.raises(Stopped):
         ask(server, TEXT, Impatient())
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 30
     assert watch.calls == []
 
 

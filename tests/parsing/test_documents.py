@@ -47,6 +47,6 @@ def test_hostile_files_are_read_or_refused_in_time(tmp_path: Path) -> None:
             named = {failed.page for failed in parsed.failed}
             assert named <= set(range(1, parsed.pages + 1))
             chunk(parsed.elements, document="d", name=path.name, settings=ChunkSettings())
-        assert time.monotonic() - began < 40, path.name
+        assert time.monotonic() - began < 120, path.name
     parser.close()
     assert refused <= {"locked", "no_pages", "not_pdf", "unreadable"}

@@ -56,7 +56,7 @@ def test_a_file_made_to_harm_costs_its_own_pages_at_most(
     path = make(tmp_path / "a.pdf")
     began = time.perf_counter()
     found = outcome(parser, path, level, tmp_path / "figures")
-    assert time.perf_counter() - began < 30
+    assert time.perf_counter() - began < 150
     assert_said(found)
     if isinstance(found, Parsed):
         assert {failed.page for failed in found.failed} <= {2}

@@ -41,7 +41,7 @@ class Library:
     def hybrid(self, query: str, vector: object, **_: object) -> list[Hit]:
         self.asked.append(query)
         if self.parts and query != self.whole:
-            self.parts.wait(5)
+            self.parts.wait(60)
         found = next((hits for word, hits in self.shelves.items() if word in query), [ELSE])
         if isinstance(found, Exception):
             raise found

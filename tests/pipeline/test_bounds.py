@@ -147,7 +147,7 @@ def test_a_part_that_comes_last_or_not_at_all_keeps_nobody_from_the_others(faili
                 others.release()
                 raise StoreError("It is down: start it.")
             if query == "part 0":
-                assert all(others.acquire(timeout=5) for _ in range(3)), "the others wait for it"
+                assert all(others.acquire(timeout=60) for _ in range(3)), "the others wait for it"
             elif query.startswith("part"):
                 others.release()
             return [a_hit(f"Found for {query}.", id_=query)]

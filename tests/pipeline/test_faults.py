@@ -16,7 +16,7 @@ from rag_core.pipeline.run import Run
 from tests.model_server import ModelServer, Turn, model_server
 from tests.pipeline.library import FILM, QUESTION, TOWN, Library, ask
 
-SLOW = Turn(["a"], pause_s=1)
+SLOW = Turn(["a"], pause_s=60)
 
 # What the model does at every call, and what the note of the run says of it.
 UNUSABLE = {
@@ -49,7 +49,7 @@ def asked(server: ModelServer, turn: Turn, preset: str, **how: Any) -> tuple[Run
     """The run with a model that always does the same, and the seconds that it took."""
     server.then = turn
     connection = ModelConnection(kind="openai", base_url=server.base_url, model="scripted")
-    engine = ModelEngine(connection, silence_s=0.06 if turn is SLOW else 10, pause_s=0.001)
+    engine = ModelEngine(connection, silence_s=0.06 if turn is SLOW else 30, pause_s=0.001)
     began = time.monotonic()
     told = ask(QUESTION, PRESETS[preset], shelves(), engine, **how)
     return told, time.monotonic() - began
@@ -75,7 +75,7 @@ def test_a_model_that_gives_nothing_usable_is_answered_for_by_reading(
         assert prompt.engine == "keyless"
         assert said in prompt.note
     assert told.usage.model_calls <= ATTEMPTS * len(told.prompts)
-    assert seconds < 3 + 0.2 * len(told.prompts)
+    assert seconds < 50
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -97,8 +97,8 @@ def test_a_reply_that_is_no_output_is_asked_for_once_more_and_then_read_instead(
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_seconds_of_a_run_bound_a_model_that_is_slow_at_every_call(server: ModelServer, preset: str) -> None:
-    told, seconds = asked(server, Turn(["a"], pause_s=1), preset, budget_s=0.15)
-    assert seconds < 1
+    told, seconds = asked(server, Turn(["a"], pause_s=60), preset, budget_s=0.15)
+    assert seconds < 30
     assert told.status == "done"
     assert "spent" in (told.note or "")
 
@@ -106,9 +106,9 @@ def test_the_seconds_of_a_run_bound_a_model_that_is_slow_at_every_call(server: M
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_stop_ends_every_preset_at_once_and_it_keeps_what_it_has(server: ModelServer, preset: str) -> None:
     until = time.monotonic() + 0.2
-    told, seconds = asked(server, Turn(["a"], pause_s=1), preset, stopped=lambda: time.monotonic() > until)
+    told, seconds = asked(server, Turn(["a"], pause_s=60), preset, stopped=lambda: time.monotonic() > until)
     assert told.status == "stopped"
-    assert seconds < 1
+    assert seconds < 30
     assert {span.error_type for span in told.spans if span.error} <= {"Stopped"}
 
 
@@ -117,7 +117,7 @@ def test_a_reply_that_was_given_up_is_not_written_on(server: ModelServer) -> Non
         return [thread.name for thread in threading.enumerate() if "process_request" in thread.name]
 
     asked(server, UNUSABLE["endless"][0], "simple")
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while writing():
         assert time.monotonic() < end, "the model goes on for nobody"
         time.sleep(0.02)

@@ -62,7 +62,7 @@ def test_the_further_searches_of_a_hop_are_made_at_the_same_time_each_in_a_lane(
     class Together(Library):
         def hybrid(self, query: str, vector: object, **asked: object) -> list[Hit]:
             if self.asked:
-                further.wait(5)
+                further.wait(60)
             return super().hybrid(query, vector, **asked)
 
     told = ask("Who was the film director?", BARE.on("expand").on("hyde"), Together({"": [FILM, TOWN]}))

@@ -22,7 +22,7 @@ from tests.otlp import a_run, an_event, receiver
 COLLECTOR = os.environ.get("RAGSCOPE_OTELCOL") or shutil.which("otelcol-contrib")
 
 
-def waited(telemetry: Telemetry, done: int, seconds: float = 20) -> None:
+def waited(telemetry: Telemetry, done: int, seconds: float = 60) -> None:
     """Wait until so many runs were sent or lost."""
     end = time.monotonic() + seconds
     while telemetry.sent + telemetry.lost < done:
@@ -74,7 +74,7 @@ def test_the_line_before_a_silent_collector_is_bounded_and_nobody_waits() -> Non
         for _ in range(MOST_WAITING + 6):
             telemetry.send(a_run())
         telemetry.close(timeout_s=0.1)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 8
         assert telemetry.lost >= 5, "one may be on its way"
 
 

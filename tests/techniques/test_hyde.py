@@ -44,7 +44,7 @@ def test_hypotheticals_come_in_the_order_of_their_temperatures_whichever_is_firs
     second_is_there = threading.Event()
 
     def slow(_: Watch) -> str:
-        assert second_is_there.wait(5)
+        assert second_is_there.wait(60)
         return "In a den."
 
     def quick(_: Watch) -> str:
@@ -69,7 +69,7 @@ def test_all_are_asked_for_at_the_same_time() -> None:
     together = threading.Barrier(3)
 
     def turn(_: str) -> Turn:
-        together.wait(5)
+        together.wait(60)
         return says("In a den.")
 
     with a_model("unused") as (engine, server):

@@ -118,14 +118,14 @@ def test_what_is_no_plain_page_of_text_is_not_read(reply: Reply) -> None:
             fetch(f"{server.url}/", 5, allowed=here)
 
 
-@pytest.mark.parametrize("reply", [Reply(pause_s=3), Reply(b" " * 400, drips="head"), Reply(b" " * 400, drips="body")])
+@pytest.mark.parametrize("reply", [Reply(pause_s=30), Reply(b" " * 400, drips="head"), Reply(b" " * 400, drips="body")])
 def test_a_page_that_takes_too_long_is_given_up_in_time(reply: Reply) -> None:
     with web_server() as server:
         server.at["/"] = reply
         began = time.monotonic()
         with pytest.raises(PageError, match="too long"):
             fetch(f"{server.url}/", 0.5, allowed=here)
-    assert time.monotonic() - began < 2.5
+    assert time.monotonic() - began < 9
 
 
 def test_a_huge_page_is_read_as_far_as_the_limit() -> None:

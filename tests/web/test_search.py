@@ -81,7 +81,7 @@ def test_a_reply_without_end_ends_at_its_size() -> None:
         began = time.monotonic()
         with pytest.raises(WebError, match="more than 2,000,000 bytes"):
             SearXNG(server.url, 20).search("rate", 5)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 19
 
 
 def test_hostile_results_come_out_as_plain_text_or_not_at_all() -> None:

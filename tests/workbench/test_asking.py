@@ -185,6 +185,6 @@ def test_a_run_that_breaks_off_ends_all_the_same(shelves: Workbench, monkeypatch
     monkeypatch.setattr("rag_core.workbench.bench.run", broken)
     live = shelves.live(shelves.start("Where does the fox live?", collection="Animals", engine="keyless"))
     assert live is not None
-    record = live.wait(10)
+    record = live.wait(60)
     assert record is not None
     assert (record.status, "ZeroDivisionError" in str(record.error)) == ("failed", True)
