@@ -73,6 +73,10 @@ class PlanError(RagError):
     """A plan names something that is not there, or a value that is out of range."""
 
 
+class ForkError(RagError):
+    """A run cannot be gone on with from that step, or not with that edit."""
+
+
 class EngineError(RagError):
     """A model call failed for good.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
@@ -53,16 +53,28 @@ class Span:
 class Tracer:
     """Collects the spans of one run and tells `emit` when one opens, meets an exception and closes."""
 
-    def __init__(self, emit: Emit | None = None) -> None:
+    def __init__(self, emit: Emit | None = None, before: Sequence[TraceEvent] = ()) -> None:
+        """Begin a trace.
+
+        Args:
+            before: The spans of the run that this one goes on from: its own come after them.
+        """
         self._emit = emit or (lambda kind, data: None)
-        self._began = time.perf_counter()
         self._lock = threading.Lock()
         self._events: list[TraceEvent] = []
-        self._next = 0
+        self._next = max((event.span_id + 1 for event in before), default=0)
+        self._began = time.perf_counter() - max((event.start_s + event.duration_s for event in before), default=0.0)
+        for event in before:
+            self._keep(event)
 
     @property
     def elapsed_s(self) -> float:
         return time.perf_counter() - self._began
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next span gets."""
+        return self._next
 
     @property
     def events(self) -> tuple[TraceEvent, ...]:

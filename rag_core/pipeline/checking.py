@@ -10,6 +10,7 @@ from rag_core.pipeline.state import RunState
 from rag_core.pipeline.tools import Tools
 from rag_core.techniques.heal import Version, best_version
 from rag_core.techniques.self_correct import best_revision
+from rag_core.techniques.self_rag import Isrel, Reflection
 from rag_core.techniques.validate import Validated
 from rag_core.types import Hit, Sentence
 
@@ -19,6 +20,8 @@ def crag(state: RunState, tools: Tools) -> RunState:
     assert tools.crag is not None  # else `next_step` has nothing to correct
     with tools.tracer.span("crag", phase="answer") as span:
         evaluated = tools.crag.evaluate(state.question, state.hits, tools.watch)
+        if state.told.relevant or state.told.verdict:
+            evaluated = tools.crag.overruled(evaluated, state.told.relevant, state.told.verdict)
         corrected = tools.crag.correct(state.question, evaluated, tools.watch)
         span.set(**judgements.correction(evaluated, corrected, tools.crag.relevant))
     least = min((hit.score for hit in corrected.hits), default=1.0)
@@ -44,7 +47,8 @@ def self_rag(state: RunState, tools: Tools) -> RunState:
     with tools.tracer.span("self_rag", phase="answer", segment=number) as span:
         state, new = _searched_on(state, tools)
         # What was just found for it comes first: only so many chunks are written from.
-        grown = tools.self_rag.extend(state.question, [*new, *state.evidence], state.reflection, tools.watch)
+        before = _judged_by_user(state)
+        grown = tools.self_rag.extend(state.question, [*new, *state.evidence], before, tools.watch)
         span.set(**judgements.segments(grown))
     _show(grown.sentences, tools)
     state = state.model_copy(update={"reflection": grown, "sentences": grown.sentences})
@@ -110,7 +114,7 @@ def heal(state: RunState, tools: Tools) -> RunState:
     before = best_version(state.versions)
     attempt = len(state.versions)
     with tools.tracer.span("heal", phase="heal", attempt=attempt, issues=list(before.issues)) as span:
-        query = tools.heal.query(state.question, before, state.queries_tried, tools.watch)
+        query = _told(state) or tools.heal.query(state.question, before, state.queries_tried, tools.watch)
         query = query if state.untried([query]) else ""
         found = tools.hybrid.search(query, state.where, at_least=state.contexts) if query else []
         known = {hit.chunk.id for hit in state.evidence}
@@ -165,7 +169,7 @@ def _with_new(state: RunState, new: Sequence[Hit]) -> RunState:
 
 def _searched_on(state: RunState, tools: Tools) -> tuple[RunState, list[Hit]]:
     """The state with what the next segment needs beside the evidence, where it needs any, and that alone."""
-    query = state.reflection.query(state.question) if state.reflection else ""
+    query = _told(state) or (state.reflection.query(state.question) if state.reflection else "")
     if not query or not state.untried([query]):
         return state, []
     with tools.tracer.span("sub_query", query=query) as span:
@@ -175,6 +179,23 @@ def _searched_on(state: RunState, tools: Tools) -> tuple[RunState, list[Hit]]:
         span.set(found=len(found), new=len(new))
     searched = _with_new(state, new)
     return searched.model_copy(update={"queries_tried": (*state.queries_tried, query)}), new
+
+
+def _judged_by_user(state: RunState) -> Reflection | None:
+    """What was written until now, with what the user said of chunks in the place of what was judged."""
+    if not state.told.relevant:
+        return state.reflection
+    before = state.reflection or Reflection()
+    judged = {one.chunk: one for one in before.isrel} | {
+        chunk: Isrel(chunk=chunk, probability=float(helps), relevant=helps, by="user")
+        for chunk, helps in state.told.relevant.items()
+    }
+    return before.model_copy(update={"isrel": tuple(judged.values())})
+
+
+def _told(state: RunState) -> str:
+    """What the user wants searched for; empty where that is left to the step."""
+    return next(iter(state.told.queries), "")
 
 
 def _show(sentences: Sequence[Sentence], tools: Tools) -> None:

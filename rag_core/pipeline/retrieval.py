@@ -67,6 +67,8 @@ def sub_queries(state: RunState, tools: Tools) -> RunState:
 
 def _query(state: RunState, tools: Tools) -> str:
     """What this hop searches for."""
+    if state.told.queries:
+        return state.told.queries[0]
     if tools.multi_hop is None:
         return tools.hybrid.query(state.question)
     return tools.hybrid.query(tools.multi_hop.query(state.question, state.hop, tools.watch).query)
@@ -92,6 +94,8 @@ def _closed(hop: Hop | None) -> Hop | None:
 def _parts(state: RunState, tools: Tools) -> list[str]:
     """What this round searches for: the parts of the question at first, then what fills the gaps."""
     assert tools.sub_queries is not None
+    if state.told.queries:
+        return [*state.told.queries]
     asked: Sequence[str] = state.focused
     if not state.iteration:
         asked = tools.sub_queries.decompose(state.question, tools.watch).sub_questions

@@ -41,6 +41,16 @@ class Refusal(Value):
     searched: int = Field(description="Documents that were searched.")
 
 
+class Branch(Value):
+    """Where a run left another one, and with what."""
+
+    parent: str = Field(description="Id of the run that it goes on from.")
+    step: int = Field(description="The point of the parent that it left from, from 0.")
+    at: str | None = Field(description="The parent's step that it did anew; None at the end.")
+    edited: str = Field(description="What was edited, in words.")
+    edit: dict[str, Any] = Field(description="The same as it was asked for.")
+
+
 class Run(Value):
     """One question, answered or not."""
 
@@ -77,6 +87,9 @@ class Run(Value):
     prompts: tuple[Prompt, ...] = ()
     techniques: dict[str, TechniqueUse] = Field(default_factory=dict)
     feedback: Literal["good", "wrong"] | None = None
+    branch: Branch | None = Field(
+        default=None, description="None for a run of its own; else its cost is what came after it left its parent."
+    )
 
 
 class RunEvent(Value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -17,7 +17,8 @@ from rag_core.llm.critic import Critic
 from rag_core.llm.engine import Call, Engine
 from rag_core.llm.reading.reading import Reading
 from rag_core.pipeline.plan import Plan
-from rag_core.pipeline.run import Prompt, Refusal, Run, RunStatus, TechniqueUse
+from rag_core.pipeline.points import Beginning, Point
+from rag_core.pipeline.run import Branch, Prompt, Refusal, Run, RunStatus, TechniqueUse
 from rag_core.pipeline.state import RunState, next_step
 from rag_core.pipeline.steps import STEPS
 from rag_core.pipeline.tools import Tools
@@ -87,6 +88,7 @@ class Request:
     chat: str = ""
     turns: tuple[Turn, ...] = ()
     contexts: int = 10
+    branch: Branch | None = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
@@ -138,12 +140,14 @@ def check_question(question: str, longest: int) -> str:
 class RunWatch:
     """What engines tell a run: collected for the record, told to the live view."""
 
-    def __init__(self, tracer: Tracer, stopped: Callable[[], bool], budget_s: float) -> None:
+    def __init__(
+        self, tracer: Tracer, stopped: Callable[[], bool], budget_s: float, before: Sequence[Prompt] = ()
+    ) -> None:
         self._tracer = tracer
         self._stopped = stopped
         self._until = time.monotonic() + budget_s
         self._lock = threading.Lock()
-        self.prompts: list[Prompt] = []
+        self.prompts: list[Prompt] = [*before]
         self.usage = Usage()
 
     def stopped(self) -> bool:
@@ -176,20 +180,22 @@ class RunWatch:
 
 
 class _Counted:
-    """A searcher that counts what is asked of it."""
+    """A searcher that counts what is asked of it, and finds nothing that the user dropped."""
 
-    def __init__(self, searcher: Searcher) -> None:
+    def __init__(self, searcher: Searcher, dropped: Set[str] = frozenset()) -> None:
         self._searcher = searcher
+        self._dropped = dropped
         self._lock = threading.Lock()
         self.searches = 0
 
-    def hybrid(self, query: str, vector: np.ndarray, **asked: Any) -> list[Hit]:
+    def hybrid(self, query: str, vector: np.ndarray, *, limit: int, **asked: Any) -> list[Hit]:
         with self._lock:
             self.searches += 1
-        return self._searcher.hybrid(query, vector, **asked)
+        found = self._searcher.hybrid(query, vector, limit=limit + len(self._dropped), **asked)
+        return [hit for hit in found if hit.chunk.id not in self._dropped][:limit]
 
     def document(self, document: str) -> Iterator[Chunk]:
-        return self._searcher.document(document)
+        return (chunk for chunk in self._searcher.document(document) if chunk.id not in self._dropped)
 
 
 def run(
@@ -199,39 +205,78 @@ def run(
     emit: Emit | None = None,
     stopped: Callable[[], bool] = lambda: False,
     budget_s: float = 300,
+    beginning: Beginning | None = None,
+    passed: Callable[[Point, Run], None] = lambda point, run: None,
 ) -> Run:
     """Answer a question by its plan.
 
     Never raises for what a run can meet: a failed step ends it with its error and all that it has until then.
+
+    Args:
+        beginning: What a branch goes on from; plan and collections were chosen by then.
+        passed: Told before each step and at the end where the run stands, with its record until then.
     """
-    tracer = Tracer(emit)
-    watch = RunWatch(tracer, stopped, budget_s)
+    tracer = Tracer(emit, beginning.spans if beginning else ())
+    watch = RunWatch(tracer, stopped, budget_s, beginning.prompts if beginning else ())
     searcher = _Counted(with_.searcher)
     state = RunState(question=request.question)
+    begun_s, points = tracer.elapsed_s, len(beginning.points) if beginning else 0
+
+    def pass_by(step: str | None) -> None:
+        nonlocal points
+        at = Point(n=points, step=step, span_id=tracer.next_id, seconds=tracer.elapsed_s, state=state)
+        record = _record(request, with_, state, tracer, watch, searcher.searches, "running", note, begun_s)
+        passed(at, record)
+        points += 1
+
     status: RunStatus = "done"
     note = None
     step: str | None = "choice of the plan"
     try:
-        request, with_ = _settled(request, with_, tracer, watch)
-        searcher = _Counted(with_.searcher)
+        if beginning is None:
+            request, with_ = _settled(request, with_, tracer, watch)
+            state = _first_state(request)
+        else:
+            state = beginning.state
+            _show_again(state, watch.prompts, tracer)
+        searcher = _Counted(with_.searcher, {*state.told.dropped})
         tools = _tools(request.plan, with_, searcher, tracer, watch)
-        state = _first_state(request)
         while (step := next_step(state)) is not None:
+            pass_by(step)
             if watch.stopped():
                 raise Stopped
             if watch.left_s() <= 0:
                 note = f"The run's {budget_s:.0f} seconds were spent before {step!r}: this is its best until then."
                 if state.hits and not state.sentences and not state.answered:  # by reading, in no time
-                    state = STEPS["answer"](state, tools)
+                    state = _done("answer", state, tools)
                 break
-            state = STEPS[step](state, tools)
+            state = _done(step, state, tools)
+        pass_by(None)
     except Stopped:
         status = "stopped"
     except RagError as error:
         status, state = "failed", state.model_copy(update={"error": str(error)})
     except Exception as error:  # a run must end with a record, whatever a step meets
         status, state = "failed", state.model_copy(update={"error": _unforeseen(step, error)})
-    return _record(request, with_, state, tracer, watch, searcher.searches, status, note)
+    return _record(request, with_, state, tracer, watch, searcher.searches, status, note, begun_s)
+
+
+def _done(step: str, state: RunState, tools: Tools) -> RunState:
+    """The state after a step, held to what the user told; where that moved evidence, the reader sees it at once."""
+    after = STEPS[step](state, tools)
+    held = after.as_told()
+    if held.hits != after.hits:
+        tools.tracer.emit("evidence", hits=[hit.model_dump(mode="json") for hit in held.hits])
+    return held
+
+
+def _show_again(state: RunState, prompts: Sequence[Prompt], tracer: Tracer) -> None:
+    """Tell those who watch a branch what it goes on from; the spans they know already."""
+    for prompt in prompts:
+        tracer.emit("prompt", **prompt.model_dump(mode="json"))
+    tracer.emit("evidence", hits=[hit.model_dump(mode="json") for hit in state.hits])
+    if state.sentences:
+        tracer.emit("draft", sentences=[sentence.model_dump(mode="json") for sentence in state.sentences])
 
 
 def _settled(request: Request, with_: Collaborators, tracer: Tracer, watch: RunWatch) -> tuple[Request, Collaborators]:
@@ -252,23 +297,29 @@ def _settled(request: Request, with_: Collaborators, tracer: Tracer, watch: RunW
 
 
 def _first_state(request: Request) -> RunState:
-    plan = request.plan
     return RunState(
         question=request.question,
         turns=request.turns,
-        rewrites=plan.has("rewrite"),
-        gates=plan.has("gate"),
         where=request.where,
         contexts=request.contexts,
-        validates=plan.has("validate"),
-        scans=plan.has("scan") and _asks_for_all(request.question),
-        max_hops=plan.settings(MultiHopSettings).max_hops if plan.has("multi_hop") else 1,
-        max_iterations=plan.settings(SubQueriesSettings).max_iterations if plan.has("sub_queries") else 0,
-        corrects=plan.has("crag"),
-        self_rag=plan.settings(SelfRagSettings) if plan.has("self_rag") else None,
-        self_correct=plan.settings(SelfCorrectSettings) if plan.has("self_correct") else None,
-        heal=plan.settings(HealSettings) if plan.has("heal") else None,
+        **planned(request.plan, request.question),
     )
+
+
+def planned(plan: Plan, question: str) -> dict[str, Any]:
+    """What a plan puts into the state of a run that begins."""
+    return {
+        "rewrites": plan.has("rewrite"),
+        "gates": plan.has("gate"),
+        "validates": plan.has("validate"),
+        "scans": plan.has("scan") and _asks_for_all(question),
+        "max_hops": plan.settings(MultiHopSettings).max_hops if plan.has("multi_hop") else 1,
+        "max_iterations": plan.settings(SubQueriesSettings).max_iterations if plan.has("sub_queries") else 0,
+        "corrects": plan.has("crag"),
+        "self_rag": plan.settings(SelfRagSettings) if plan.has("self_rag") else None,
+        "self_correct": plan.settings(SelfCorrectSettings) if plan.has("self_correct") else None,
+        "heal": plan.settings(HealSettings) if plan.has("heal") else None,
+    }
 
 
 def _tools(plan: Plan, with_: Collaborators, searcher: Searcher, tracer: Tracer, watch: RunWatch) -> Tools:
@@ -341,6 +392,7 @@ def _record(
     searches: int,
     status: RunStatus,
     note: str | None,
+    begun_s: float,
 ) -> Run:
     spans = tracer.events
     refused = status == "done" and state.answered and not state.found
@@ -366,7 +418,7 @@ def _record(
         total_hops=state.current_hop,
         iteration_count=state.iteration,
         healing_attempts=max(0, len(state.versions) - 1),
-        seconds=tracer.elapsed_s,
+        seconds=tracer.elapsed_s - begun_s,
         searches=searches,
         usage=watch.usage,
         sentences=state.sentences,
@@ -374,6 +426,7 @@ def _record(
         spans=spans,
         prompts=tuple(watch.prompts),
         techniques=_uses(request.plan, state, spans),
+        branch=request.branch,
     )
 
 

@@ -5,11 +5,12 @@ Loops live in the state, never in a call stack: a run can be watched, stopped, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from pydantic import Field
 
 from rag_core.techniques.base import Turn
+from rag_core.techniques.crag import Verdict
 from rag_core.techniques.heal import HealSettings, Version, heals_on
 from rag_core.techniques.multi_hop import Hop
 from rag_core.techniques.self_correct import Revision, SelfCorrectSettings, corrects_on
@@ -22,6 +23,16 @@ class FoundFor(Value):
 
     query: str
     hits: tuple[Hit, ...]
+
+
+class Told(Value):
+    """What the user said in a branch. It comes before what steps find and judge, from there on."""
+
+    queries: tuple[str, ...] = Field(default=(), description="What the next step searches for, in place of its own.")
+    dropped: tuple[str, ...] = Field(default=(), description="Ids of chunks that are not evidence.")
+    pinned: tuple[Hit, ...] = Field(default=(), description="What stays evidence, before all else, whatever is judged.")
+    relevant: dict[str, bool] = Field(default_factory=dict, description="Chunk id -> whether it helps.")
+    verdict: Verdict | None = Field(default=None, description="What all of the retrieved evidence is.")
 
 
 class RunState(Value):
@@ -69,6 +80,8 @@ class RunState(Value):
     heal: HealSettings | None = Field(default=None, description="None where the plan does not heal.")
     versions: tuple[Version, ...] = Field(default=(), description="The checked answer and then one an attempt.")
 
+    told: Told = Told()
+
     error: str | None = Field(default=None, description="Why the run cannot go on; later steps pass.")
 
     def untried(self, queries: Sequence[str]) -> list[str]:
@@ -84,6 +97,29 @@ class RunState(Value):
     def evidence(self) -> tuple[Hit, ...]:
         """What may be written from."""
         return self.hits[: len(self.hits) - self.aside]
+
+    def as_told(self) -> RunState:
+        """The state after a step, held to what the user said of chunks; the queries said for the step are used up."""
+        told = self.told
+        if told == Told():
+            return self
+        left_out = {*told.dropped, *(hit.chunk.id for hit in told.pinned)}
+        known = {hit.chunk.id: hit for hit in self.hits}
+        pinned = [known.get(hit.chunk.id, hit).model_copy(update={"refined": None}) for hit in told.pinned]
+        aside = _without(self.hits[len(self.evidence) :], left_out)
+        parts = (part.model_copy(update={"hits": _without(part.hits, {*told.dropped})}) for part in self.parts)
+        return self.model_copy(
+            update={
+                "told": told.model_copy(update={"queries": ()}),
+                "hits": (*pinned, *_without(self.evidence, left_out), *aside),
+                "aside": len(aside),
+                "parts": tuple(parts),
+            }
+        )
+
+
+def _without(hits: Sequence[Hit], chunks: Set[str]) -> tuple[Hit, ...]:
+    return tuple(hit for hit in hits if hit.chunk.id not in chunks)
 
 
 def _bare(query: str) -> str:

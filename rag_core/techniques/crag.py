@@ -10,7 +10,7 @@ Source: Yan et al. 2024, "Corrective Retrieval Augmented Generation", https://ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Literal
@@ -201,6 +201,19 @@ class Crag:
             share=share,
             hits=tuple(_scored(hit, score) for hit, score in zip(judged, scores, strict=True)),
             unjudged=tuple(unjudged),
+        )
+
+    def overruled(self, evaluated: Evaluated, relevant: Mapping[str, bool], verdict: Verdict | None) -> Evaluated:
+        """What was judged, with what the user says instead.
+
+        Args:
+            relevant: Chunk id -> whether it helps.
+            verdict: That on all of it; None where it follows from the chunks.
+        """
+        hits = [_scored(hit, float(relevant.get(hit.chunk.id, hit.scores["crag"]))) for hit in evaluated.hits]
+        share = sum(self.relevant(hit.scores["crag"]) for hit in hits) / len(hits) if hits else 0.0
+        return evaluated.model_copy(
+            update={"verdict": verdict or self._verdict(share), "share": share, "hits": tuple(hits)}
         )
 
     def correct(self, question: str, evaluated: Evaluated, watch: Watch) -> Corrected:

@@ -37,6 +37,7 @@ from rag_core.techniques.base import Critic, Judged, Technique, TechniqueSetting
 from rag_core.types import Chunk, Hit, Sentence, Support, Value
 
 CriticName = Literal["model", "native", "trained"]
+Judge = Literal["model", "native", "trained", "user"]
 Decision = Literal["yes", "no", "continue"]
 Shares = dict[str, float]
 """How probable each meaning of a reflection token is; empty where a reply has none of its kind."""
@@ -105,7 +106,7 @@ class Isrel(Value):
     chunk: str
     probability: float = Field(ge=0, le=1, description="p(relevant) / (p(relevant) + p(irrelevant)).")
     relevant: bool = Field(description="Whether that reaches the threshold.")
-    by: CriticName
+    by: Judge
 
 
 class Issup(Value):

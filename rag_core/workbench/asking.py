@@ -9,21 +9,24 @@ from pathlib import Path
 
 from rag_core.embedding.clip import ImageEmbedder
 from rag_core.embedding.minilm import TextEmbedder
-from rag_core.errors import QuestionError, UnknownDocument
+from rag_core.errors import ForkError, QuestionError, StoreError, UnknownDocument
 from rag_core.indexing.ledger import Ledger
 from rag_core.indexing.records import DocumentRecord
 from rag_core.llm.engine import Engine
 from rag_core.llm.reading.reading import Reading
 from rag_core.parsing.formats.fetched import text_of
+from rag_core.pipeline.fork import Fork
 from rag_core.pipeline.memories import MemoryStore
 from rag_core.pipeline.plan import PRESETS, Plan
+from rag_core.pipeline.points import Beginning
+from rag_core.pipeline.run import Run
 from rag_core.pipeline.runner import Choices, Collaborators, Request, check_question
 from rag_core.settings import Settings
 from rag_core.stores.weaviate.chunks import ChunkStore
 from rag_core.techniques.base import Turn
 from rag_core.techniques.replacements import Replacements
 from rag_core.techniques.route import Described
-from rag_core.types import Chunk, SearchFilter
+from rag_core.types import Chunk, Hit, SearchFilter
 from rag_core.web.pages import WithPages
 from rag_core.web.results import WebSearch
 from rag_core.web.search import web_search
@@ -127,6 +130,45 @@ class Asking:
             return self._over(collections, engine, asked.picture)
 
         return request, replace(with_, choices=Choices(self._described(), over))
+
+    def branched(self, run: Run, made: Fork, engine: Engine) -> tuple[Request, Collaborators, Beginning]:
+        """What a branch asks, what it works with, and what it goes on from.
+
+        Raises:
+            RagError: Its documents are not there any more, or not searchable.
+        """
+        left_at = len(made.beginning.spans)
+        if any(span.attributes.get("by_picture") for span in run.spans[left_at:]):
+            raise ForkError("The picture that this was asked with is not kept: branch from a later step.")
+        routed = next((span.attributes["collections"] for span in run.spans if span.name == "route"), None)
+        collections = [str(name) for name in routed] if isinstance(routed, list) else [run.collection]
+        state = made.beginning.state
+        request, _ = self.prepared(
+            Asked(run.question, made.plan, collections[0], contexts=state.contexts), engine, collections[0]
+        )
+        request = replace(
+            request, collection=run.collection, documents=run.documents, where=state.where, branch=made.branch
+        )
+        with_ = self._over(collections, engine, None)
+        notes = (*state.notes, *self._changed(state.hits, with_))
+        return request, with_, replace(made.beginning, state=state.model_copy(update={"notes": notes}))
+
+    def _changed(self, hits: Sequence[Hit], with_: Collaborators) -> tuple[str, ...]:
+        """What the reader must know where evidence of before is not in the documents any more as it was."""
+        kept = {hit.chunk.id: hit.chunk for hit in hits if hit.chunk.url is None}
+        assert with_.passages is not None
+        try:
+            there = {chunk.id for chunk in with_.passages.get([*kept])}
+        except StoreError:  # the search that follows tells it, where one does
+            return ()
+        gone = [chunk for id_, chunk in kept.items() if id_ not in there]
+        if not gone:
+            return ()
+        names = ", ".join(sorted({chunk.name for chunk in gone}))
+        return (
+            f"Since the first run {names} changed: {len(gone)} of the {len(kept)} passages that this branch goes on "
+            "from are as they were then.",
+        )
 
     def named(self, collection: str, name: str) -> DocumentRecord:
         """The document of that name, whatever its case and with or without its ending.

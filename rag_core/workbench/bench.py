@@ -27,10 +27,12 @@ from rag_core.llm.reading.reading import Reading
 from rag_core.llm.signature import Signature
 from rag_core.parsing.chunking import ChunkSettings
 from rag_core.parsing.parser import Parser
+from rag_core.pipeline.fork import edit_from, fork
 from rag_core.pipeline.history import ChatInfo, History
 from rag_core.pipeline.live import LiveRun, LiveRuns
 from rag_core.pipeline.memories import MemoryStore, memory_of
 from rag_core.pipeline.plan import Plan
+from rag_core.pipeline.points import Beginning, BranchInfo, Packing, Point, PointStore
 from rag_core.pipeline.run import Run
 from rag_core.pipeline.runner import Collaborators, Request, run
 from rag_core.pipeline.telemetry import Telemetry
@@ -106,6 +108,7 @@ class Workbench:
         self._fingerprint = parts.fingerprint
         self._ingest = Ingest(parts, settings.data_dir, settings.max_file_mb)
         self._history = History(settings.data_dir / "runs.sqlite")
+        self._points = PointStore(settings.data_dir / "runs.sqlite")
         self._telemetry = Telemetry.from_settings(settings)
         self._memories = MemoryStore(settings.data_dir / "memories.sqlite")
         self._asking = Asking(
@@ -185,6 +188,7 @@ class Workbench:
         self._store.close()
         self._ledger.close()
         self._history.close()
+        self._points.close()
         self._memories.close()
 
     def serve(self) -> None:
@@ -490,6 +494,39 @@ class Workbench:
         self._live.start(live, lambda live: self._answer(live, request, with_))
         return request.id
 
+    def fork(self, run_id: str, edit: Mapping[str, Any], step: int | None = None) -> str:
+        """Go on with a run from one of its steps, with something edited, in the background; gives the branch's id.
+
+        The branch takes over what had happened until then and is a run of its own, in no chat.
+
+        Args:
+            edit: `{"kind": "drop", "chunk": id}` and so on: the classes of `pipeline/fork.py` say which there are.
+            step: The point to leave from, as `points` counts them; the first that the edit matters to, when not given.
+
+        Raises:
+            RagError: The run was kept without its steps, the edit cannot be made there, or what it searched is gone.
+        """
+        run = self._history.get(run_id)
+        if run is None:
+            raise RagError("There is no such run here: it may have been deleted.")
+        if (live := self._live.get(run_id)) and not live.done:
+            raise RagError("This run is still under way: wait until it ends, or stop it.")
+        made = fork(run, self._points.get(run_id), edit_from(edit), step)
+        engine = self._engines.get("keyless" if run.engine == "keyless" else "model")
+        request, with_, beginning = self._asking.branched(run, made, engine)
+        self._points.branch(BranchInfo(run=request.id, parent=run_id, step=made.branch.step, edited=made.branch.edited))
+        live = LiveRun(request.id, request.chat)
+        self._live.start(live, lambda live: self._answer(live, request, with_, beginning))
+        return request.id
+
+    def points(self, run_id: str) -> list[Point]:
+        """Where a run stood before each of its steps and at its end; none where it was kept without them."""
+        return self._points.get(run_id)
+
+    def family(self, run_id: str) -> tuple[str, list[BranchInfo]]:
+        """`(root, branches)`: the run that this one's tree began with, and all branches of it, oldest first."""
+        return self._points.family(run_id)
+
     def stop(self, run_id: str) -> None:
         """Stop a run; it keeps what it has."""
         if live := self._live.get(run_id):
@@ -618,7 +655,7 @@ class Workbench:
     def _prepared(self, asked: Asked) -> tuple[Request, Collaborators]:
         return self._asking.prepared(asked, self._engines.get(asked.engine), self.default_collection())
 
-    def _answer(self, live: LiveRun, request: Request, with_: Collaborators) -> Run:
+    def _answer(self, live: LiveRun, request: Request, with_: Collaborators, beginning: Beginning | None = None) -> Run:
         record = Run(
             id=request.id,
             chat=request.chat,
@@ -629,16 +666,36 @@ class Workbench:
             documents=request.documents,
             created_at=request.created_at,
             status="running",
+            branch=request.branch,
         )
-        if request.chat:  # somebody may come back for it before it is over
+        watched = bool(request.chat or request.branch)  # somebody may come back for it before it is over
+        packing = Packing()
+        waiting = [(point, packing.packed(point.state)) for point in (beginning.points if beginning else ())]
+
+        def passed(point: Point, until_then: Run) -> None:
+            waiting.append((point, packing.packed(point.state)))
+            if watched:
+                self._keep(until_then)
+                self._keep_points(request.id, waiting)
+
+        if watched:
             self._keep(record)
         try:
-            record = run(request, with_, emit=live.emit, stopped=live.stopped, budget_s=self.settings.run_seconds)
+            record = run(
+                request,
+                with_,
+                emit=live.emit,
+                stopped=live.stopped,
+                budget_s=self.settings.run_seconds,
+                beginning=beginning,
+                passed=passed,
+            )
         except Exception as error:  # whoever watches the run must see its end
             _log.exception("a run broke off")
             told = f"The run broke off ({type(error).__name__}): ask again, and report this."
             record = record.model_copy(update={"status": "failed", "error": told})
         record = self._keep(record)
+        self._keep_points(request.id, waiting)
         if self._telemetry:
             self._telemetry.send(record)
         return record
@@ -659,6 +716,14 @@ class Workbench:
         except (StoreError, ValueError) as error:
             return record.model_copy(update={"note": str(error).splitlines()[0]})
         return record
+
+    def _keep_points(self, run_id: str, waiting: list[tuple[Point, bytes]]) -> None:
+        """Write the points that wait for it; a run that they cannot be kept of is only not to be branched from."""
+        try:
+            self._points.keep(run_id, waiting)
+        except StoreError as error:
+            _log.warning(str(error))
+        waiting.clear()
 
     def _describer(self) -> Describe | None:
         """What describes figures, where a model sees."""
