@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import tempfile
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from pages._look import components
-from pages._parts.plan import chosen_plan, plan_card
+from pages._parts.plan import chosen_plan, give, plan_card
 from pages._parts.plans import ask_of_plan
 from pages._server.state import get_workbench
 from pages._server.tabs import tell_tab
 from rag_core.errors import RagError
+from rag_core.pipeline.plan import plan_from_json
 from rag_core.techniques import TECHNIQUES
 from rag_core.workbench import DEMO_COLLECTION
 
@@ -74,13 +76,40 @@ def run_chosen() -> None:
     st.query_params["run"] = st.session_state.chat.select
 
 
-def stop() -> None:
-    workbench.stop(st.session_state.chat.stop)
+def stop(component: str) -> None:
+    workbench.stop(st.session_state[component].stop)
 
 
-def feedback() -> None:
-    given = st.session_state.chat.feedback
+def feedback(component: str) -> None:
+    given = st.session_state[component].feedback
     workbench.feedback(given["run"], given["value"])
+
+
+def fork() -> None:
+    """Start a branch and show it; the plan beside the question is the one that a branch can go on with."""
+    st.session_state.pop("fork_problem", None)
+    asked = st.session_state.run.fork
+    edit = asked["edit"]
+    try:
+        if edit["kind"] == "plan":
+            edit = {**edit, "plan": chosen_plan().as_json()}
+        st.query_params["run"] = workbench.fork(asked["run"], edit, asked.get("step"))
+    except RagError as error:
+        st.session_state.fork_problem = str(error)
+
+
+def shown_in_tree() -> None:
+    st.query_params["run"] = st.session_state.run.select
+
+
+def save_plan_of() -> None:
+    """Put the plan of a branch on the card, and ask what to call it."""
+    try:
+        if branch := workbench.run(st.session_state.run.plan):
+            give(plan_from_json(branch.plan).model_copy(update={"name": "custom"}), "")
+            st.session_state.asking = ("save-plan", ())
+    except RagError as error:
+        st.session_state.fork_problem = str(error)
 
 
 def new_chat() -> None:
@@ -158,8 +187,8 @@ def chat_side(questions: dict[str, str], selected: str | None) -> None:
             },
             on_ask_change=example_chosen,
             on_select_change=run_chosen,
-            on_stop_change=stop,
-            on_feedback_change=feedback,
+            on_stop_change=partial(stop, "chat"),
+            on_feedback_change=partial(feedback, "chat"),
         )
         if problem := st.session_state.get("problem"):
             st.warning(problem)
@@ -180,7 +209,20 @@ with st.container(key="ask"):
     # The run comes first: it begins to listen while the rest of the page is still being drawn.
     with right, st.container(key="run-side"):
         labels = {name: technique.label for name, technique in TECHNIQUES.items()}
-        components.run(key="run", data={"run": selected, "questions": questions, "labels": labels})
+        components.run(
+            key="run",
+            data={
+                "run": selected,
+                "questions": questions,
+                "labels": labels,
+                "problem": st.session_state.pop("fork_problem", ""),
+            },
+            on_fork_change=fork,
+            on_select_change=shown_in_tree,
+            on_plan_change=save_plan_of,
+            on_stop_change=partial(stop, "run"),
+            on_feedback_change=partial(feedback, "run"),
+        )
     with left:
         chat_side(questions, selected)
 ask_of_plan()

@@ -1,6 +1,7 @@
 /* An answer: sentences underlined by what holds them up, each with its citations. */
 
 import { h, plural, seconds, shortName } from "./dom.js";
+import { draftAction } from "./acts.js";
 import { draftQuality, healings } from "./healing.js";
 import { numbers, tell } from "./runs.js";
 
@@ -110,7 +111,7 @@ function footer(view, act) {
     type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good: remember it for questions like it" : "This answer is wrong",
     onclick: () => act("feedback", { run: view.id, value: view.feedback === value ? null : value }),
   }, label);
-  return h("div", { class: "meta" }, facts(view), view.status !== "failed" && h("span", { class: "row end" }, rate("good", "Good"), rate("wrong", "Wrong")));
+  return h("div", { class: "meta" }, facts(view), view.status !== "failed" && h("span", { class: "row end" }, draftAction(view), rate("good", "Good"), rate("wrong", "Wrong")));
 }
 
 function facts(view) {

@@ -70,7 +70,7 @@ function turn(id, question, state) {
     h("button", { type: "button", class: "q", dir: "auto", title: "Show this run", onclick: () => { tell("select", { run: id }); state.act("select", id); } }, question), answer);
   let feedback;
   const draw = (view) => {
-    const given = feedback === undefined ? view : { ...view, feedback };
+    const given = { ...view, forks: true, ...(feedback !== undefined && { feedback }) };
     const stuck = nearEnd(element);
     const focused = element.getRootNode().activeElement?.dataset?.chunk;
     const before = answer.firstElementChild;

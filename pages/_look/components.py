@@ -37,6 +37,8 @@ run = _component(
     "healing.css",
     "prompts.css",
     "lit.css",
+    "chat.css",
+    "fork.css",
     "run.css",
 )
 plan = _component("plan", "plan.css")

@@ -1,5 +1,6 @@
 /* Corrective retrieval: its verdict on what was found, the strips that were kept and struck, and what came from the web. */
 
+import { verdictAction } from "./acts.js";
 import { h, outside, plural, shortName } from "./dom.js";
 import { graded, numbers, tell, urlOf } from "./runs.js";
 
@@ -18,7 +19,7 @@ function card(view, { verdict, share, chunks = [], strips = [], web = [], note }
   return h("section", { class: "card strips", "aria-label": "Corrective retrieval" },
     h("div", { class: "row head" }, h("h2", {}, "Corrective retrieval"),
       h("span", { class: `chip ${grade}`, title: typeof share === "number" ? `Share of relevant chunks: ${share.toFixed(2)}` : null }, `${graded[grade] ?? ""} ${verdict}: ${relevant} of ${plural(chunks.length, "chunk")} relevant`),
-      h("small", {}, said.join("; "))),
+      h("small", {}, said.join("; ")), verdictAction(view)),
     strips.length > 0 && h("ol", {}, strips.map((strip) => drawnStrip(view, strip))),
     web.length > 0 && h("div", { class: "web" }, h("h3", {}, "From the web"), h("ul", {}, web.map(({ url, title }) => h("li", {}, h("b", { dir: "auto" }, title || "No title"), " ", outside(url))))));
 }

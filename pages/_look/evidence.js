@@ -1,5 +1,6 @@
 /* The evidence of a run as cards: rank and move, where it stands, the text, every score, the page with its box lit. */
 
+import { chunkActions } from "./acts.js";
 import { h, marked, outside, plural, shortName } from "./dom.js";
 import { litBoxes, pageAddress, pagePicture } from "./picture.js";
 import { graded, heldUp, origins, relevance, tell, urlOf } from "./runs.js";
@@ -66,6 +67,7 @@ function card(hit, rank, { view, question, held, most, origin, relevant }) {
       hit.refined && hit.refined !== chunk.text && h("details", { class: "refined" }, h("summary", {}, `Refined to ${plural(hit.refined.split(/\s+/).length, "word")}`), h("p", { dir: "auto" }, hit.refined)),
       h("div", { class: "scores" }, scoresOf(hit, most)),
       said.length > 0 && h("small", { class: "holds" }, said.join(" · "))),
+    chunkActions(view, chunk, relevant.get(chunk.id)),
     page && h("button", { type: "button", class: "bare thumb", title: `Open page ${page}`, onclick: open, "aria-label": `Open ${chunk.name}, page ${page}` },
       pagePicture({ document: chunk.document, page, dpi: THUMBNAIL_DPI, boxes: litBoxes(chunk, page), alt: "", lazy: true })));
 }

@@ -3,6 +3,7 @@
 import { correction, hasCorrection } from "./correction.js";
 import { h, seconds, tabList } from "./dom.js";
 import { evidenceCards, fetchAhead } from "./evidence.js";
+import { branching } from "./fork.js";
 import { healing, healings } from "./healing.js";
 import { litPage } from "./lit.js";
 import { PAGE_DPI } from "./picture.js";
@@ -11,17 +12,20 @@ import { hasReflection, reflection } from "./reflection.js";
 import { bus, citedChunks, follow, held } from "./runs.js";
 import { lanes, summary } from "./timeline.js";
 
-/** Draw `data`: {run: id or null, questions: {id: question}, labels: {technique: what it is called}}. */
-export default function run({ data, parentElement }) {
+/** Draw `data`: {run: id or null, questions: {id: question}, labels: {technique: what it is called}, problem}. */
+export default function run({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
   const state = (root.state ??= { root, run: undefined, tab: "evidence", lit: null, drawn: {} });
   Object.assign(state, { questions: data.questions, labels: data.labels });
+  state.branching ??= branching(setTriggerValue);
+  state.branching.refused(data.problem);
   show(state, data.run);
   listen(state);
   return () => {
     state.end?.();
     clearInterval(state.clock);
     unlisten(state);
+    state.branching.end();
     root.state = null;
   };
 }
@@ -48,7 +52,10 @@ function listen(state) {
     back: () => choose(state, state.tab === "page" ? state.before ?? "evidence" : state.tab),
   };
   for (const [kind, heard] of Object.entries(state.heard)) bus.addEventListener(kind, heard);
-  state.root.onkeydown = (event) => event.key === "Escape" && state.heard.back();
+  // No value: a handler that gives `false` takes every other key from the buttons and fields in here.
+  state.root.onkeydown = (event) => {
+    if (event.key === "Escape") state.heard.back();
+  };
 }
 
 function unlisten(state) {
@@ -67,9 +74,10 @@ function show(state, id) {
   state.head = h("section", { class: "card tl", "aria-label": "Run" });
   state.bar = h("div", { class: "bar-of-tabs" });
   state.body = h("div", { class: "panel", role: "tabpanel" });
-  state.root.append(state.head, state.bar, state.body);
+  state.root.append(state.head, state.branching.element, state.bar, state.body);
   state.end = follow(id, (view) => {
-    state.view = { ...view, labels: state.labels };
+    state.view = { ...view, labels: state.labels, forks: true };
+    state.branching.draw(state.view);
     draw(state);
   });
 }

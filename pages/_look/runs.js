@@ -5,7 +5,8 @@ record itself. Both components of a page import this module, so they share the v
 
 import { words } from "./dom.js";
 
-/** What the parts tell each other: "select" {run, question?}, "cite" {run, chunk}, "show" {run, tab}, "back" {}. */
+/** What the parts tell each other: "select" {run, question?}, "cite" {run, chunk}, "show" {run, tab}, "back" {},
+    "branch" {run, span?, kind?}: open what makes a branch of a run, "fork" {run, step?, edit}: make one. */
 export const bus = new EventTarget();
 export const tell = (kind, detail = {}) => bus.dispatchEvent(new CustomEvent(kind, { detail }));
 

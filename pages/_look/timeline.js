@@ -1,6 +1,7 @@
 /* The run as a waterfall: a lane a step, a colour a phase; what ran at the same time stands under each other, what was
    skipped is hollow and says why. */
 
+import { stepAction } from "./acts.js";
 import { h, plural, seconds, words } from "./dom.js";
 import { factsOf } from "./facts.js";
 import { labelOf } from "./runs.js";
@@ -71,7 +72,7 @@ function lane(view, { key, phase, label, quoted, spans, calls, depth }, end, now
   const number = PHASES[phase] ?? 0;
   const lasted = (span) => (span.open ? Math.max(0, now - span.start_s) : span.duration_s);
   const bar = (span, kind, row) => h("i", {
-    class: `bar ${kind} ${span.open ? "open" : ""} ${span.error ? "failed" : ""} ${!kind && isIdle(span) ? "idle" : ""}`, title: told(view, span),
+    class: `bar ${kind} ${span.span_id < view.branch?.span ? "taken" : ""} ${span.open ? "open" : ""} ${span.error ? "failed" : ""} ${!kind && isIdle(span) ? "idle" : ""}`, title: told(view, span),
     style: { left: percent(span.start_s / end), width: percent(lasted(span) / end), ...(row === undefined ? {} : { "--row": row }) },
   });
   const why = spans.length === 1 && isIdle(spans[0]) && spans[0].attributes.why;
@@ -86,8 +87,8 @@ function lane(view, { key, phase, label, quoted, spans, calls, depth }, end, now
   const facts = factsOf(view, spans, calls);
   const kind = `lane ${depth ? "part" : ""}`;
   const colour = { "--phase": `var(--p${number})` };
-  if (!facts.length) return h("div", { class: kind, style: colour }, body);
-  return h("details", { class: "step", "data-lane": key, style: colour }, h("summary", { class: kind, "data-key": key, title: spans.find((span) => span.error)?.error }, body), facts);
+  if (!facts.length) return stepAction(view, spans, h("div", { class: kind, style: colour }, body));
+  return stepAction(view, spans, h("details", { class: "step", "data-lane": key, style: colour }, h("summary", { class: kind, "data-key": key, title: spans.find((span) => span.error)?.error }, body), facts));
 }
 
 /** Calls with the row that each is drawn in, so that those at the same time do not hide each other; three at most. */
@@ -110,5 +111,5 @@ function skippedLanes(view, left) {
       off.length > 0 && [h("dt", {}, "Switched off"), h("dd", {}, off.map(({ name }) => labelOf(view, name)).join(", "))]));
 }
 
-const told = (view, span) => (span.error ? span.error : `${isCall(span) ? words(span.name.slice(4)) : labelOf(view, span.name)}${span.open ? "" : `, ${seconds(span.duration_s)}`}`);
+const told = (view, span) => (span.error ? span.error : `${isCall(span) ? words(span.name.slice(4)) : labelOf(view, span.name)}${span.open ? "" : `, ${seconds(span.duration_s)}`}${span.span_id < view.branch?.span ? ", before the branch" : ""}`);
 const percent = (share) => `${Math.max(0, Math.min(100, share * 100)).toFixed(2)}%`;

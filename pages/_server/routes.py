@@ -80,6 +80,19 @@ def sse(number: int, data: str) -> str:
     return f"id: {number}\ndata: {data}\n\n"
 
 
+async def run_branches(request: Request) -> Response:
+    """The tree that a run belongs to, and what can be edited before each of its steps."""
+    run = request.path_params["run"]
+    root, branches = await run_in_threadpool(get_workbench().family, run)
+    offers = await run_in_threadpool(get_workbench().offers, run)
+    told = {
+        "root": root,
+        "branches": [branch.model_dump() for branch in branches],
+        "offers": [offer.model_dump(mode="json") for offer in offers],
+    }
+    return JSONResponse(told, headers={"cache-control": "no-store"})
+
+
 async def page_image(request: Request) -> Response:
     asked = request.query_params.get("dpi", "110")
     dpi = int(asked) if asked.isdecimal() else 0
@@ -127,6 +140,7 @@ def routes() -> list[BaseRoute]:
     return [
         Route("/v1/runs/{run}", answered(run_record)),
         Route("/v1/runs/{run}/events", answered(run_events)),
+        Route("/v1/runs/{run}/branches", answered(run_branches)),
         WebSocketRoute("/v1/tabs/{tab}", tab_listens),
         Route("/v1/documents/{document}/pages/{page:int}.png", answered(page_image)),
         Route("/v1/documents/{document}/pages/{page:int}", answered(page_elements)),

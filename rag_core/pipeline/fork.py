@@ -6,7 +6,7 @@ dropped or pinned, a verdict) stands in its state and comes before what its step
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -276,6 +276,48 @@ class Fork(NamedTuple):
     plan: Plan
 
 
+class Offer(Value):
+    """What can be edited before one of a run's steps."""
+
+    n: int
+    step: str | None
+    span_id: int
+    edits: tuple[dict[str, Any], ...] = Field(
+        description="As `edit_from` takes them, with what the run itself did; the first is the likeliest."
+    )
+
+
+def offers(run: Run, points: Sequence[Point]) -> list[Offer]:
+    """What can be edited before each step of a run, beside its chunks: those can be dropped and pinned anywhere."""
+    following = [point.state for point in points[1:]]
+    return [
+        Offer(n=point.n, step=point.step, span_id=point.span_id, edits=tuple(_edits(run, point, after)))
+        for point, after in zip(points, [*following, points[-1].state] if points else [], strict=True)
+    ]
+
+
+def _edits(run: Run, point: Point, after: RunState) -> Iterator[dict[str, Any]]:
+    """What can be edited at a point of a run; `after` is the state that its step gave."""
+    state = point.state
+    if point.step == "rewrite":
+        yield {"kind": "queries", "queries": [after.question]}
+    elif point.step == "gate":
+        yield {"kind": "search"}
+    queries = [*after.queries_tried[len(state.queries_tried) :]]
+    if queries or point.step in ("retrieve", "sub_queries", "heal"):
+        yield {"kind": "queries", "queries": queries[:MOST_QUERIES] or [state.question]}
+    if point.step == "crag":
+        found = (span.attributes.get("verdict") for span in run.spans if span.span_id == point.span_id)
+        yield {"kind": "retrieved", "verdict": next(found, "correct")}
+    if state.answered:
+        yield {"kind": "draft", "text": " ".join(sentence.text for sentence in state.sentences)}
+    if state.quality is not None and state.versions:
+        yield {"kind": "quality", "quality": round(state.quality, 2)}
+    yield {"kind": "plan"}
+    if point.step:
+        yield {"kind": "again"}
+
+
 def edit_from(data: Any) -> Edit:
     """An edit out of JSON: `{"kind": "drop", "chunk": id}` and so on, one kind for each class here.
 
@@ -312,7 +354,12 @@ def fork(run: Run, points: Sequence[Point], edit: Edit, step: int | None = None)
     if next_step(state) is None and not edit.ends:
         raise ForkError("Nothing comes after that step: branch from an earlier one.")
     branch = Branch(
-        parent=run.id, step=at, at=point.step, edited=edit.said(point.state), edit=edit.model_dump(mode="json")
+        parent=run.id,
+        step=at,
+        at=point.step,
+        span=point.span_id,
+        edited=edit.said(point.state),
+        edit=edit.model_dump(mode="json"),
     )
     beginning = Beginning(
         state=state,

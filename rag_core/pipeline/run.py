@@ -47,6 +47,7 @@ class Branch(Value):
     parent: str = Field(description="Id of the run that it goes on from.")
     step: int = Field(description="The point of the parent that it left from, from 0.")
     at: str | None = Field(description="The parent's step that it did anew; None at the end.")
+    span: int = Field(description="Spans with smaller ids are the parent's.")
     edited: str = Field(description="What was edited, in words.")
     edit: dict[str, Any] = Field(description="The same as it was asked for.")
 

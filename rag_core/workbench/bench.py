@@ -27,7 +27,7 @@ from rag_core.llm.reading.reading import Reading
 from rag_core.llm.signature import Signature
 from rag_core.parsing.chunking import ChunkSettings
 from rag_core.parsing.parser import Parser
-from rag_core.pipeline.fork import edit_from, fork
+from rag_core.pipeline.fork import Offer, edit_from, fork, offers
 from rag_core.pipeline.history import ChatInfo, History
 from rag_core.pipeline.live import LiveRun, LiveRuns
 from rag_core.pipeline.memories import MemoryStore, memory_of
@@ -522,6 +522,11 @@ class Workbench:
     def points(self, run_id: str) -> list[Point]:
         """Where a run stood before each of its steps and at its end; none where it was kept without them."""
         return self._points.get(run_id)
+
+    def offers(self, run_id: str) -> list[Offer]:
+        """What can be edited before each step of a run; nothing where it was kept without its steps."""
+        run = self._history.get(run_id)
+        return offers(run, self._points.get(run_id)) if run else []
 
     def family(self, run_id: str) -> tuple[str, list[BranchInfo]]:
         """`(root, branches)`: the run that this one's tree began with, and all branches of it, oldest first."""

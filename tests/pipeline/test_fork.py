@@ -7,7 +7,7 @@ import pytest
 from rag_core.errors import ForkError
 from rag_core.llm.engine import KeylessEngine
 from rag_core.llm.reading.reading import Reading
-from rag_core.pipeline.fork import edit_from, fork
+from rag_core.pipeline.fork import edit_from, fork, offers
 from rag_core.pipeline.history import History
 from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.points import BranchInfo, Packing, Point, PointStore, unpacked
@@ -306,3 +306,22 @@ def test_a_stopped_run_can_be_gone_on_with() -> None:
     assert told.status == "stopped"
     again, _ = branched((told, points), {"kind": "again"}, points[-1].n)
     assert (again.status, again.final_answer) == ("done", kept(PRESETS["simple"], FOXES)[0].final_answer)
+
+
+def test_what_can_be_edited_before_each_step_is_offered_with_what_the_run_did() -> None:
+    plan = PRESETS["simple"].on("rewrite").on("crag").set("sub_queries", max_iterations=1)
+    told, points = kept(plan, FOXES, "What colour is the fox, and where does the badger live?")
+    offered = {offer.step: offer.edits for offer in offers(told, points)}
+    assert offered["rewrite"][0] == {"kind": "queries", "queries": [points[1].state.question]}
+    assert offered["sub_queries"][0] == {"kind": "queries", "queries": searched(told)[1:]}
+    assert len(searched(told)) == 3
+    (crag,) = [span.attributes for span in told.spans if span.name == "crag"]
+    assert offered["crag"][0] == {"kind": "retrieved", "verdict": crag["verdict"]}
+    assert offered["validate"][0] == {"kind": "draft", "text": told.final_answer}
+    assert [edit["kind"] for edit in offered[None]] == ["draft", "quality", "plan"]
+    for offer in offers(told, points):
+        for edit in offer.edits:
+            whole = {**edit, "plan": told.plan} if edit["kind"] == "plan" else edit
+            if offer.step or edit["kind"] != "plan":
+                assert fork(told, points, edit_from(whole), offer.n).branch.step == offer.n
+    assert offers(told, []) == []
