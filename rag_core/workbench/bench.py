@@ -16,6 +16,7 @@ from rag_core.embedding.clip import ImageEmbedder, find_clip
 from rag_core.embedding.minilm import TextEmbedder
 from rag_core.embedding.weights import find_weights
 from rag_core.errors import RagError, StoreError, UnknownDocument
+from rag_core.evaluation.grading import Grader
 from rag_core.indexing.ingest import Ingest
 from rag_core.indexing.job import Parts, fingerprint_of
 from rag_core.indexing.ledger import Ledger
@@ -45,6 +46,7 @@ from rag_core.techniques.describe import Describe, DescribeSettings, Estimate
 from rag_core.techniques.replacements import Replacements
 from rag_core.types import Chunk, Element
 from rag_core.workbench.asking import Asked, Asking
+from rag_core.workbench.comparing import Comparing
 from rag_core.workbench.engines import EngineChoice, Engines
 from rag_core.workbench.files import FileResult, files_in, reason_of, result_of
 from rag_core.workbench.health import (
@@ -56,6 +58,7 @@ from rag_core.workbench.health import (
     store_health,
     telemetry_health,
 )
+from rag_core.workbench.ledgers import Ledgers
 from rag_core.workbench.plans import Plans
 from rag_core.workbench.searched import Tenant
 from rag_core.workbench.watching import Watched
@@ -124,6 +127,9 @@ class Workbench:
             met=self._ingest.hurry,
         )
         self._live = LiveRuns()
+        grader = Grader(self._reading)
+        self.comparing = Comparing(self._start, self.run, grader)
+        self.ledgers = Ledgers(settings.data_dir / "ledgers", self._start, self.live, self.run, self.chat, grader)
         self._local: tuple[float, list[ModelConnection]] = (-1e9, [])
         self._closing = threading.Lock()
         self._closed = False
@@ -180,6 +186,7 @@ class Workbench:
             if self._closed:
                 return
             self._closed = True
+        self.ledgers.stop_all(timeout_s=5)
         self._live.stop_all(timeout_s=5)
         if self._telemetry:
             self._telemetry.close()
@@ -486,13 +493,8 @@ class Workbench:
         Raises:
             RagError: The question cannot be asked so; nothing was searched.
         """
-        asked = Asked(
-            question, plan, collection, documents, engine, chat=chat, turns=self._turns(chat), picture=picture
-        )
-        request, with_ = self._prepared(asked)
-        live = LiveRun(request.id, chat)
-        self._live.start(live, lambda live: self._answer(live, request, with_))
-        return request.id
+        turns = self._turns(chat)
+        return self._start(Asked(question, plan, collection, documents, engine, chat, turns, picture=picture))
 
     def fork(self, run_id: str, edit: Mapping[str, Any], step: int | None = None) -> str:
         """Go on with a run from one of its steps, with something edited, in the background; gives the branch's id.
@@ -657,6 +659,12 @@ class Workbench:
 
     # inside
 
+    def _start(self, asked: Asked) -> str:
+        request, with_ = self._prepared(asked)
+        live = LiveRun(request.id, request.chat)
+        self._live.start(live, lambda live: self._answer(live, request, with_))
+        return request.id
+
     def _prepared(self, asked: Asked) -> tuple[Request, Collaborators]:
         return self._asking.prepared(asked, self._engines.get(asked.engine), self.default_collection())
 
@@ -673,7 +681,7 @@ class Workbench:
             status="running",
             branch=request.branch,
         )
-        watched = bool(request.chat or request.branch)  # somebody may come back for it before it is over
+        watched = self._live.get(request.id) is not None  # somebody may come back for it before it is over
         packing = Packing()
         waiting = [(point, packing.packed(point.state)) for point in (beginning.points if beginning else ())]
 

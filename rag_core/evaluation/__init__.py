@@ -1,0 +1,1 @@
+"""How runs of the same question differ, and what each technique bought: arithmetic over their records."""
