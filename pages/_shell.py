@@ -15,6 +15,7 @@ SIDEBAR_PX = 216
 PAGES = [
     st.Page("ask.py", title="Ask", default=True),
     st.Page("documents.py", title="Documents"),
+    st.Page("compare.py", title="Compare"),
     st.Page("settings.py", title="Settings"),
 ]
 

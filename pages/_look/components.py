@@ -44,3 +44,4 @@ run = _component(
 plan = _component("plan", "plan.css")
 library = _component("library", "library.css")
 reader = _component("reader", "picture.css", "reader.css")
+compare = _component("compare", "picture.css", "table.css", "compare.css", "ledger.css")

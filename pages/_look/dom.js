@@ -86,3 +86,5 @@ function wordsOf(question) {
 export const words = (name) => name.replaceAll("_", " ").replaceAll(".", " › ");
 
 export const shortName = (name) => name.replace(/\.(pdf|docx|pptx|xlsx|html?|md|png|jpe?g)$/i, "");
+
+export const capital = (name) => name.charAt(0).toUpperCase() + name.slice(1);

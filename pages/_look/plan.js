@@ -1,6 +1,6 @@
 /* The plan beside the question: presets and saved plans in one choice, techniques as switches, their settings. */
 
-import { h, plural } from "./dom.js";
+import { capital, h, plural } from "./dom.js";
 
 const CHANGED = "custom";
 const FOLDED = "ragscope-plan-folded";
@@ -170,4 +170,3 @@ const CONTROLS = {
 
 const said = (value) => (value === true ? "on" : value === false ? "off" : String(value).replaceAll("_", " "));
 const title = ({ presets }, name) => (presets[name] ? capital(name) : name);
-const capital = (name) => name.charAt(0).toUpperCase() + name.slice(1);

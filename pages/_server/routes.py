@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from pages._look.files import LOOK_STAMP, look_file
+from pages._server.comparing import ledger_estimate, ledger_events, side_by_side
 from pages._server.following import followed
 from pages._server.state import NotOpen, get_workbench
 from pages._server.tabs import tab_listens
@@ -141,6 +142,9 @@ def routes() -> list[BaseRoute]:
         Route("/v1/runs/{run}", answered(run_record)),
         Route("/v1/runs/{run}/events", answered(run_events)),
         Route("/v1/runs/{run}/branches", answered(run_branches)),
+        Route("/v1/runs/{run}/ledger", answered(ledger_estimate)),
+        Route("/v1/runs/{run}/ledger/events", answered(ledger_events)),
+        Route("/v1/compare", answered(side_by_side)),
         WebSocketRoute("/v1/tabs/{tab}", tab_listens),
         Route("/v1/documents/{document}/pages/{page:int}.png", answered(page_image)),
         Route("/v1/documents/{document}/pages/{page:int}", answered(page_elements)),

@@ -1,0 +1,211 @@
+/* Compare: a question, two to four columns that fill at the same time, and under them what each technique bought. */
+
+import { chunkDialog } from "./chunk.js";
+import { columnCells, idleCells, sharing } from "./columns.js";
+import { capital, h } from "./dom.js";
+import { ledgerCard, watchLedger } from "./ledger.js";
+import { follow } from "./runs.js";
+
+const COUNTED = { 2: "both", 3: "all three", 4: "all four" };
+
+/** Draw `data`: {question, columns: [{plan, engine, collection, run, problem}], stamp, plans: [{name, techniques}], mine,
+    engines, collections, labels, always, most, ledger, made, problem, said}. Tells "setup" as it changes; "run" with it,
+    "stop" [run], "mine" run, "ledger" run, "unledger" run, "pair" [run, run], "open" run. */
+export default function compare({ data, parentElement, setStateValue, setTriggerValue }) {
+  const root = parentElement.querySelector(".root");
+  const state = (root.state ??= { root, views: new Map(), ends: new Map(), compared: new Map(), words: false });
+  Object.assign(state, { data, tell: setTriggerValue, keep: setStateValue });
+  // What was typed and chosen here since is newer than what comes back of it; what the page gives has another stamp.
+  if (data.stamp !== state.stamp) {
+    Object.assign(state, { stamp: data.stamp, question: data.question, columns: data.columns.map((column) => ({ ...column, asked: column.run ? said(column) : "" })), compared: new Map() });
+    build(state);
+  }
+  sentences(state);
+  watchLedger(state, () => drawLedger(state));
+  drawLedger(state);
+  return () => {
+    for (const end of state.ends.values()) end();
+    state.unwatch?.();
+    clearInterval(state.clock);
+    root.state = null;
+  };
+}
+
+const said = ({ plan, engine, collection }) => JSON.stringify([plan, engine, collection]);
+
+/** Build the page anew: after it was run, and where a column comes or goes. Typing and choosing build nothing. */
+function build(state) {
+  const { root, columns } = state;
+  const focused = root.getRootNode().activeElement?.dataset?.key;
+  state.notes = h("div", { class: "notes" });
+  state.go = h("span", { class: "row" });
+  state.cards = columns.map((column, at) => card(state, column, at));
+  state.grid = h("div", { class: "cols", style: { "--n": columns.length }, role: "region", "aria-label": "The columns", tabindex: "0" }, state.cards.map(({ element }) => element));
+  state.legend = h("div", {});
+  state.ledger = h("section", { class: "card led", "aria-label": "What did each technique buy?" });
+  state.dialog = h("dialog", { class: "chunk", onclick: ({ target, currentTarget }) => target === currentTarget && currentTarget.close() });
+  root.replaceChildren(header(state), state.notes, state.grid, state.legend, state.ledger, state.dialog);
+  const wanted = new Set(columns.map(({ run }) => run).filter(Boolean));
+  for (const [run, end] of state.ends) {
+    if (wanted.has(run)) continue;
+    end();
+    state.ends.delete(run);
+    state.views.delete(run);
+  }
+  for (const run of wanted) if (!state.ends.has(run)) state.ends.set(run, follow(run, (view) => heard(state, run, view)));
+  if (columns.some(({ run }) => run && (state.views.get(run)?.status ?? "running") !== "running")) compared(state);
+  draw(state);
+  if (focused) root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
+
+function header(state) {
+  const changed = () => keep(state);
+  const box = h("textarea", { "data-key": "question", rows: 1, placeholder: "One question for all columns", "aria-label": "Question", dir: "auto", maxlength: 4000,
+    oninput: ({ target }) => { state.question = target.value; drawGo(state); }, onchange: changed,
+    onkeydown: (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      run(state);
+    } });
+  box.value = state.question;
+  return h("header", { class: "top" }, h("h1", {}, "Compare"), box, state.go);
+}
+
+function drawGo(state) {
+  const { columns, data } = state;
+  const live = running(state);
+  const ready = state.question.trim() && columns.length > 1 && columns.every(({ plan }) => plan);
+  state.go.replaceChildren(
+    h("button", { type: "button", class: "btn", "data-key": "add", disabled: columns.length >= data.most, onclick: () => add(state) }, "Add a plan"),
+    live.length ? h("button", { type: "button", class: "btn", "data-key": "go", onclick: () => state.tell("stop", live) }, "Stop all")
+      : h("button", { type: "button", class: "btn go", "data-key": "go", disabled: !ready, title: ready ? null : "Write a question first", onclick: () => run(state) }, `Run ${COUNTED[columns.length] ?? "them"}`));
+}
+
+const running = ({ columns, views }) => columns.map(({ run }) => run).filter((id) => id && (views.get(id)?.status ?? "running") === "running");
+
+function run(state) {
+  if (running(state).length || !state.question.trim() || state.columns.length < 2) return;
+  state.tell("run", setup(state));
+}
+
+const setup = ({ question, columns }) => ({ question, columns: columns.map(({ asked: _, ...column }) => column) });
+const keep = (state) => state.keep("setup", setup(state));
+
+function add(state) {
+  const used = new Set(state.columns.map(({ plan }) => plan));
+  const plan = state.data.plans.find(({ name }) => !used.has(name)) ?? state.data.plans[0];
+  state.columns.push({ ...state.columns.at(-1), plan: plan.name, run: "", problem: "", asked: "" });
+  keep(state);
+  build(state);
+}
+
+/** A column: what it is asked with, and the cells under that, each in its row of the grid. */
+function card(state, column, at) {
+  const { data } = state;
+  const cells = h("div", { class: "cells" });
+  const number = at + 1;
+  const techniques = h("small", { class: "on" });
+  const chosen = (field) => ({ target }) => {
+    column[field] = target.value;
+    tellTechniques();
+    keep(state);
+    draw(state);
+  };
+  const choice = (field, label, options) => {
+    const known = options.some(({ value }) => value === column[field]);
+    const all = h("select", { "data-key": `${field}-${at}`, "aria-label": `${label} of column ${number}`, onchange: chosen(field) },
+      !known && h("option", { value: column[field] ?? "", disabled: true, selected: true }, column[field] || "choose"),
+      options.map(({ value, text, disabled }) => h("option", { value, disabled: Boolean(disabled), selected: value === column[field] }, text)));
+    return all;
+  };
+  const tellTechniques = () => {
+    const plan = data.plans.find(({ name }) => name === column.plan);
+    const names = (plan?.techniques ?? []).filter((name) => !data.always.includes(name)).map((name) => data.labels[name] ?? name);
+    techniques.textContent = names.join(", ");
+    techniques.title = names.join(", ");
+  };
+  tellTechniques();
+  const set = h("div", { class: "setup" },
+    h("div", { class: "row first" }, choice("plan", "Plan", data.plans.map(({ name }) => ({ value: name, text: name === data.mine ? `${capital(name)} (on Ask)` : capital(name) }))),
+      state.columns.length > 2 && h("button", { type: "button", class: "bare drop", "data-key": `drop-${at}`, "aria-label": `Remove column ${number}`, title: "Remove this column", onclick: () => {
+        state.columns.splice(at, 1);
+        keep(state);
+        build(state);
+      } }, "×")),
+    techniques,
+    h("div", { class: "row two" }, choice("engine", "Engine", data.engines.map(({ name, label, usable }) => ({ value: name, text: label, disabled: !usable }))),
+      choice("collection", "Collection", data.collections.map((name) => ({ value: name, text: name })))));
+  return { element: h("section", { class: "card col", "aria-label": `Column ${number}` }, set, cells), cells };
+}
+
+function heard(state, run, view) {
+  const before = state.views.get(run)?.status;
+  state.views.set(run, view);
+  if (view.status !== "running" && before !== view.status) compared(state);
+  if (!state.due) {
+    state.due = true;
+    setTimeout(() => {
+      state.due = false;
+      if (state.root.state === state) draw(state);
+    }, 16); // the columns fill at the same time: they are drawn together
+  }
+}
+
+/** Have the server hold the finished runs against the first. */
+async function compared(state) {
+  const runs = state.columns.map(({ run }) => run).filter(Boolean);
+  const found = await fetch(`/v1/compare?runs=${runs.map(encodeURIComponent).join(",")}`).then((answer) => (answer.ok ? answer.json() : [])).catch(() => []);
+  if (state.columns.map(({ run }) => run).filter(Boolean).join() !== runs.join()) return;
+  state.compared = new Map(found.filter(Boolean).map((one) => [one.run, one]));
+  draw(state);
+  drawLedger(state);
+}
+
+/** Draw what the runs have told so far. */
+function draw(state) {
+  const { columns, views, cards, data } = state;
+  const focused = state.root.getRootNode().activeElement?.dataset?.key;
+  const shown = columns.map((column) => ({ column, view: column.run ? named(views.get(column.run), data.labels) : null, compared: state.compared.get(column.run), changed: column.asked && column.asked !== said(column) }));
+  const shared = sharing(shown);
+  const end = Math.max(1e-3, ...shown.map(({ view }) => (view ? lasted(view) : 0)));
+  const any = shown.some(({ view }) => view);
+  const act = { open: (run) => state.tell("open", run), mine: (run) => state.tell("mine", run), stop: (run) => state.tell("stop", [run]), chunk: (id) => chunkDialog(state.dialog, id, shown, shared),
+    words: () => { state.words = !state.words; draw(state); } };
+  const rows = shown.map((one, at) => (any ? columnCells(one, { at, shown, shared, end, act, words: state.words }) : idleCells(one)));
+  const phases = Math.max(0, ...rows.map((cells) => cells.length));
+  state.grid.style.setProperty("--rows", phases + 1);
+  cards.forEach(({ cells }, at) => cells.replaceChildren(...rows[at]));
+  state.legend.replaceChildren(any ? legend(shared) : teaching());
+  drawGo(state);
+  if (focused) state.root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  const live = running(state).length > 0;
+  if (live && !state.clock) state.clock = setInterval(() => draw(state), 300);
+  if (!live && state.clock) state.clock = clearInterval(state.clock);
+}
+
+const named = (view, labels) => view && { ...view, labels };
+const lasted = (view) => (view.status === "running" ? (performance.now() - view.began) / 1000 : Math.max(view.seconds ?? 0, ...view.spans.map((span) => span.start_s + (span.duration_s ?? 0))));
+
+function legend({ several }) {
+  return h("p", { class: "legend" },
+    several && [h("span", {}, h("i", { class: "sq shared" }, "1"), "in more than one column"), h("span", {}, h("i", { class: "sq own" }, "2"), "in this column alone"), h("span", {}, h("i", { class: "sq gone" }, "3"), "cited elsewhere, not found here")],
+    h("span", {}, h("i", { class: "sq cited" }, "4"), "cited"), several && h("span", {}, h("b", { class: "move" }, "▲ 2"), "places higher than in the first column"),
+    h("span", {}, "A number is the same chunk in every column; quality and support are judged for all of them by the same critic."));
+}
+
+function teaching() {
+  return h("div", { class: "empty" }, h("h2", { class: "lead" }, "The same question, several ways at once"),
+    h("p", {}, "Choose a plan, an engine and a collection a column, write a question and run it: you see which steps each plan takes, which evidence they share, where the answers differ, and what each one costs."),
+    h("p", {}, "Afterwards the ledger asks the question again without each technique in turn, and says which of them paid."));
+}
+
+function sentences({ notes, data }) {
+  notes.replaceChildren(...[data.problem && h("p", { class: "problem", role: "alert" }, data.problem), data.said && h("p", { class: "told", role: "status" }, "● ", data.said)].filter(Boolean));
+}
+
+function drawLedger(state) {
+  const focused = state.root.getRootNode().activeElement?.dataset?.key;
+  state.ledger.replaceChildren(...ledgerCard(state, () => drawLedger(state)));
+  state.ledger.hidden = !state.ledger.childElementCount;
+  if (focused) state.root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
