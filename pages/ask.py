@@ -112,6 +112,15 @@ def save_plan_of() -> None:
         st.session_state.fork_problem = str(error)
 
 
+def compare() -> None:
+    st.session_state.to_compare = {"runs": st.session_state.chat.compare}
+
+
+def what_paid() -> None:
+    run = st.session_state.chat.pays
+    st.session_state.to_compare = {"runs": run, "pays": run}
+
+
 def new_chat() -> None:
     st.query_params.clear()
 
@@ -189,6 +198,8 @@ def chat_side(questions: dict[str, str], selected: str | None) -> None:
             on_select_change=run_chosen,
             on_stop_change=partial(stop, "chat"),
             on_feedback_change=partial(feedback, "chat"),
+            on_compare_change=compare,
+            on_pays_change=what_paid,
         )
         if problem := st.session_state.get("problem"):
             st.warning(problem)
@@ -201,6 +212,8 @@ def chat_side(questions: dict[str, str], selected: str | None) -> None:
             )  # fmt: skip
 
 
+if to_compare := st.session_state.pop("to_compare", None):
+    st.switch_page("compare.py", query_params=to_compare)
 questions = questions_of(st.query_params.get("chat"))
 selected = st.query_params.get("run") or next(reversed(questions), None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -12,6 +13,7 @@ from pages._parts.comparing import (
     MOST_COLUMNS,
     columns_of,
     engines_on_offer,
+    examples,
     first_columns,
     make_mine,
     name_in,
@@ -24,6 +26,9 @@ from pages._parts.plan import chosen_plan
 from pages._server.state import get_workbench
 from rag_core.errors import RagError
 from rag_core.techniques import TECHNIQUES
+
+# Where a run is looked into: the page of all runs, where there is one.
+RUN_PAGE = "runs.py" if Path(__file__).with_name("runs.py").is_file() else "ask.py"
 
 workbench = get_workbench()
 
@@ -130,7 +135,7 @@ def open_from_ask() -> None:
 
 
 if run := st.session_state.pop("open_run", None):
-    st.switch_page("ask.py", query_params={"run": run})
+    st.switch_page(RUN_PAGE, query_params={"run": run})
 open_from_ask()
 setup = shown()
 offered = plans_on_offer(shown_runs(address()))
@@ -148,6 +153,7 @@ components.compare(
         "labels": {name: technique.label for name, technique in TECHNIQUES.items()},
         "always": [name for name, technique in TECHNIQUES.items() if technique.always],
         "most": MOST_COLUMNS,
+        "examples": examples(),
         "ledger": ledger,
         "made": bool(ledger and workbench.ledgers.get(ledger)),
         "problem": st.session_state.pop("compare_problem", ""),

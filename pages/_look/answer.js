@@ -11,7 +11,7 @@ const SUPPORT = {
   no_support: { class: "s-none", words: "no support" },
 };
 
-/** Draw a run's answer card. `act(name, value)` reaches the page: "stop", "feedback".
+/** Draw a run's answer card. `act(name, value)` reaches the page: "stop", "feedback", "compare", "pays".
 
 While the run goes on, the card drawn `before` is drawn into: its foot stays, so that Stop is one button all the time. */
 export function answerCard(view, act, before) {
@@ -111,7 +111,14 @@ function footer(view, act) {
     type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good: remember it for questions like it" : "This answer is wrong",
     onclick: () => act("feedback", { run: view.id, value: view.feedback === value ? null : value }),
   }, label);
-  return h("div", { class: "meta" }, facts(view), view.status !== "failed" && h("span", { class: "row end" }, draftAction(view), rate("good", "Good"), rate("wrong", "Wrong")));
+  return h("div", { class: "meta" }, facts(view), view.status !== "failed" && h("span", { class: "row end" }, draftAction(view), rate("good", "Good"), rate("wrong", "Wrong"), beside(view, act)));
+}
+
+/** What leads to Compare: this question with another plan, and without each technique in turn. */
+function beside(view, act) {
+  if (view.status !== "done") return null;
+  const to = (name, label, title) => h("button", { type: "button", class: "btn", title, onclick: () => act(name, view.id) }, label);
+  return [to("compare", "Compare", "Ask this with another plan, side by side"), to("pays", "What paid?", "What did each technique buy? Ask this again without each in turn")];
 }
 
 function facts(view) {

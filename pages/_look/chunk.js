@@ -19,7 +19,7 @@ export function chunkDialog(dialog, id, shown, { number, chunk: chunks }) {
       const score = view.evidence[rank - 1]?.score;
       return h("li", {}, h("b", {}, capital(column.plan ?? "a plan of another version")), rank ? ` rank ${rank}, score ${score.toFixed(2)}${citedBy(view).has(id) ? ", cited" : ""}` : " not found");
     })),
-    (chunk.kind === "table" && chunk.html && rebuiltTable(chunk.html)) || h("p", { class: "words", dir: "auto" }, chunk.text),
+    (chunk.kind === "table" && chunk.html && rebuiltTable(chunk.html)) || h("p", { class: "passage", dir: "auto" }, chunk.text),
     page && pagePicture({ document: chunk.document, page, dpi: PAGE_DPI, boxes: litBoxes(chunk, page), alt: `Page ${page} of ${chunk.name}, with this place lit` })].filter(Boolean));
   dialog.setAttribute("aria-label", title);
   dialog.showModal();

@@ -1,7 +1,7 @@
 /* The cells of a column of Compare, a row each, so that the grid sets what belongs together side by side: its steps by
    phase, its evidence as numbered squares, its answer, what it took. */
 
-import { capital, h, plural, seconds, shortName } from "./dom.js";
+import { capital, h, seconds, shortName } from "./dom.js";
 import { graded } from "./runs.js";
 import { lanesOf } from "./timeline.js";
 
@@ -90,7 +90,7 @@ function evidence(view, at, shown, { number, columns, chunk, several }, act) {
   const square = (id, kind, told, move) => h("span", { class: "place" },
     h("button", { type: "button", class: `sq ${kind} ${cited.has(id) ? "cited" : ""}`, "data-key": `sq-${at}-${id}`, title: told, "aria-label": `Chunk ${number.get(id)}: ${told}`, onclick: () => act.chunk(id) }, String(number.get(id))), move);
   const own = view.evidence.filter((hit) => columns.get(hit.chunk.id) === 1).length;
-  return h("div", { class: "cell" }, h("h3", {}, `Evidence ${view.evidence.length || ""}`, several && view.evidence.length > 0 && h("small", {}, own ? ` ${plural(own, "chunk")} in this column alone` : " all shared")),
+  return h("div", { class: "cell" }, h("h3", {}, `Evidence ${view.evidence.length || ""}`, several && view.evidence.length > 0 && h("small", {}, own ? ` ${own} of its own` : " all shared")),
     h("div", { class: "squares" },
       view.evidence.map((hit, place) => {
         const { id } = hit.chunk;
@@ -112,13 +112,13 @@ function answer(view, at, compared, shown, { number }, words, act) {
   const difference = compared?.difference;
   const first = capital(shown.find((one) => one.compared)?.column.plan ?? "the first");
   const body = view.status === "failed" ? h("p", { class: "small" }, view.error ?? "The run failed.")
-    : words && difference ? h("p", { class: "text", dir: "auto" }, difference.words.map(([kind, text]) => [kind === "equal" ? text : h(kind === "insert" ? "ins" : "del", {}, text), /\s$/.test(text) ? "" : " "]))
+    : words && difference && !difference.same_answer ? h("p", { class: "text", dir: "auto" }, difference.words.map(([kind, text]) => [kind === "equal" ? text : h(kind === "insert" ? "ins" : "del", {}, text), /\s$/.test(text) ? "" : " "]))
     : view.refused ? h("p", { class: "text" }, view.final_answer)
     : view.sentences.length ? h("p", { class: "text", dir: "auto" }, view.sentences.map((sentence) => written(sentence, number, at, act)))
     : h("p", { class: "text", dir: "auto" }, view.text || h("small", {}, view.status === "running" ? "…" : "There was no answer yet."));
   return h("div", { class: "cell answer" }, h("div", { class: "row" }, h("h3", {}, "Answer"),
     difference && (difference.same_answer ? h("span", { class: "chip" }, `＝ as ${first}`)
-      : h("button", { type: "button", class: "btn words", "data-key": `words-${at}`, "aria-pressed": String(words), title: `What changed against ${first}, word by word`, onclick: act.words }, words ? "Show the answer" : `≠ changes against ${first}`))),
+      : h("button", { type: "button", class: "btn diff", "data-key": `words-${at}`, "aria-pressed": String(words), title: `What changed against ${first}, word by word`, onclick: act.words }, words ? "Show the answer" : `≠ changes against ${first}`))),
   body, view.note && h("p", { class: "small" }, view.note));
 }
 
@@ -139,7 +139,7 @@ function totals(view, compared) {
     [grade?.answered ? `${grade.supported}/${grade.sentences}` : "–", "supported"],
     [live ? "…" : String(calls), calls === 1 ? "model call" : "model calls"], [live ? "…" : tokens.toLocaleString("en"), "tokens"], [live ? "…" : money(calls ? usage.cost : 0), "cost"],
   ];
-  return h("dl", { class: "cell totals" }, pairs.map(([value, name]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h("div", { class: "cell took" }, h("dl", { class: "totals" }, pairs.map(([value, name]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))));
 }
 
 export const money = (dollars) => (dollars === null || dollars === undefined ? "unknown" : dollars === 0 ? "$0" : dollars < 0.01 ? `$${dollars.toFixed(4)}` : `$${dollars.toFixed(2)}`);

@@ -9,7 +9,7 @@ import { follow } from "./runs.js";
 const COUNTED = { 2: "both", 3: "all three", 4: "all four" };
 
 /** Draw `data`: {question, columns: [{plan, engine, collection, run, problem}], stamp, plans: [{name, techniques}], mine,
-    engines, collections, labels, always, most, ledger, made, problem, said}. Tells "setup" as it changes; "run" with it,
+    engines, collections, labels, always, most, examples, ledger, made, problem, said}. Tells "setup" as it changes; "run" with it,
     "stop" [run], "mine" run, "ledger" run, "unledger" run, "pair" [run, run], "open" run. */
 export default function compare({ data, parentElement, setStateValue, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
@@ -23,6 +23,8 @@ export default function compare({ data, parentElement, setStateValue, setTrigger
   sentences(state);
   watchLedger(state, () => drawLedger(state));
   drawLedger(state);
+  if (data.ledger && data.ledger !== state.seen) state.ledger.scrollIntoView({ block: "center" });
+  state.seen = data.ledger;
   return () => {
     for (const end of state.ends.values()) end();
     state.unwatch?.();
@@ -68,13 +70,14 @@ function header(state) {
       run(state);
     } });
   box.value = state.question;
+  state.box = box;
   return h("header", { class: "top" }, h("h1", {}, "Compare"), box, state.go);
 }
 
 function drawGo(state) {
   const { columns, data } = state;
   const live = running(state);
-  const ready = state.question.trim() && columns.length > 1 && columns.every(({ plan }) => plan);
+  const ready = state.question.trim() && columns.length > 1 && columns.every(({ plan, collection }) => plan && collection);
   state.go.replaceChildren(
     h("button", { type: "button", class: "btn", "data-key": "add", disabled: columns.length >= data.most, onclick: () => add(state) }, "Add a plan"),
     live.length ? h("button", { type: "button", class: "btn", "data-key": "go", onclick: () => state.tell("stop", live) }, "Stop all")
@@ -175,7 +178,7 @@ function draw(state) {
   const phases = Math.max(0, ...rows.map((cells) => cells.length));
   state.grid.style.setProperty("--rows", phases + 1);
   cards.forEach(({ cells }, at) => cells.replaceChildren(...rows[at]));
-  state.legend.replaceChildren(any ? legend(shared) : teaching());
+  state.legend.replaceChildren(any ? legend(shared) : teaching(state));
   drawGo(state);
   if (focused) state.root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   const live = running(state).length > 0;
@@ -193,10 +196,12 @@ function legend({ several }) {
     h("span", {}, "A number is the same chunk in every column; quality and support are judged for all of them by the same critic."));
 }
 
-function teaching() {
+function teaching(state) {
+  const { collections, examples } = state.data;
+  if (!collections.length) return h("div", { class: "empty" }, h("h2", { class: "lead" }, "Nothing to compare yet"), h("p", {}, "Add a PDF under Documents; you can compare plans on it as soon as its pages are read."));
   return h("div", { class: "empty" }, h("h2", { class: "lead" }, "The same question, several ways at once"),
-    h("p", {}, "Choose a plan, an engine and a collection a column, write a question and run it: you see which steps each plan takes, which evidence they share, where the answers differ, and what each one costs."),
-    h("p", {}, "Afterwards the ledger asks the question again without each technique in turn, and says which of them paid."));
+    h("p", {}, "Choose a plan, an engine and a collection a column, and run a question: you see which evidence they share, where the answers differ, which steps each takes and what it costs. Then the ledger asks again without each technique in turn, and says which of them paid."),
+    examples.map((question) => h("button", { type: "button", class: "example", dir: "auto", onclick: () => { state.question = question; state.box.value = question; run(state); } }, question)));
 }
 
 function sentences({ notes, data }) {

@@ -34,7 +34,7 @@ export function ledgerCard(state, changed) {
   const of = state.of ?? (record?.run || data.ledger || finished[0]?.run);
   const shown = record && record.run === of ? record : null;
   return [
-    h("div", { class: "row head" }, h("h2", {}, "What did each technique buy?"), finished.length > 1 && choice(state, finished, of, changed)),
+    h("div", { class: "row head" }, h("h2", {}, "What did each technique buy?"), finished.length > 1 && choice(state, finished, of, changed), shown && again(state, shown)),
     ...(shown ? table(state, shown) : offer(state, of, changed)),
   ].filter(Boolean);
 }
@@ -64,6 +64,10 @@ function offer(state, run, changed) {
     h("small", {}, taking(told)))];
 }
 
+const again = (state, { run, state: now }) => h("span", { class: "end" }, now === "running"
+  ? h("button", { type: "button", class: "btn", "data-key": "unledger", onclick: () => state.tell("unledger", run) }, "Stop")
+  : h("button", { type: "button", class: "btn", "data-key": "again", onclick: () => begin(state, run) }, "Ask again"));
+
 function begin(state, run) {
   Object.assign(state, { asking: true, of: run });
   state.tell("ledger", run);
@@ -81,9 +85,7 @@ function table(state, record) {
   const columns = ["technique", "verdict", "quality it bought", "supported", "evidence", "answer without it", "time it took", ...(paid ? ["model calls", "tokens", "cost"] : []), ""];
   const running = record.state === "running";
   return [
-    h("p", { class: "intro" }, `${capital(record.plan)} asked again without each one in turn; left of an arrow with it, right without. One question is a hint, not a proof.`,
-      running ? [" ", h("button", { type: "button", class: "btn", "data-key": "unledger", onclick: () => state.tell("unledger", record.run) }, "Stop")]
-        : [" ", h("button", { type: "button", class: "btn", "data-key": "again", onclick: () => begin(state, record.run) }, "Ask again")]),
+    h("p", { class: "intro" }, `${capital(record.plan)} asked again without each one in turn; left of an arrow with it, right without. One question is a hint, not a proof.`),
     h("p", { class: "sum", role: "status" }, running ? `${judged.length} of ${shown.length} asked` : summary(judged, labels, record.state)),
     shown.length > 0 && h("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": "The ledger" },
       h("table", {}, h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
@@ -109,7 +111,7 @@ function row(state, record, entry, label, paid, width) {
   const [shade, sign] = VERDICTS[entry.verdict];
   const { more } = difference;
   return h("tr", {}, name,
-    h("td", {}, h("span", { class: `chip ${shade}`, title: entry.reason }, `${sign} ${entry.verdict}`), h("small", { class: "why" }, entry.reason)),
+    h("td", {}, h("span", { class: `chip ${shade}`, title: entry.reason }, `${sign} ${entry.verdict}`), (entry.verdict !== "no difference" || !grade.answered) && h("small", { class: "why" }, entry.reason)),
     h("td", {}, bought(record.grade, grade)), h("td", {}, supported(record.grade, grade)), h("td", {}, found(difference)),
     h("td", {}, answered(difference)),
     h("td", { class: "num" }, signed(-more.seconds, seconds)), paid && [h("td", { class: "num" }, signed(-more.model_calls, String)), h("td", { class: "num" }, signed(-more.tokens, (count) => count.toLocaleString("en"))), h("td", { class: "num" }, more.money === null ? "–" : signed(-more.money, money))],
@@ -141,7 +143,7 @@ function found({ lost, gained, cited_lost: gone, cited_moves: moves }) {
 
 function answered({ same_answer: same, words: diff }) {
   if (same) return "the same";
-  return h("details", { class: "words" }, h("summary", {}, "other words"), h("p", { class: "text", dir: "auto" }, diff.map(([kind, text]) => [kind === "equal" ? text : h(kind === "insert" ? "ins" : "del", {}, text), /\s$/.test(text) ? "" : " "])));
+  return h("details", { class: "diff" }, h("summary", {}, "other words"), h("p", { class: "text", dir: "auto" }, diff.map(([kind, text]) => [kind === "equal" ? text : h(kind === "insert" ? "ins" : "del", {}, text), /\s$/.test(text) ? "" : " "])));
 }
 
 /** What it took more than the run without it; where it took less, that is said. */

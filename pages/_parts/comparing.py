@@ -12,10 +12,13 @@ from pages._server.state import get_workbench
 from rag_core.errors import PlanError, QuestionError, RagError
 from rag_core.pipeline.plan import Plan, plan_from_json
 from rag_core.pipeline.run import Run
+from rag_core.workbench import DEMO_COLLECTION
 from rag_core.workbench.comparing import MOST_COLUMNS, Column, Started
 
 FIRST_PLANS = ("simple", "balanced")
 OWN = "as on Ask"
+MOST_EXAMPLES = 3
+DEMO_QUESTION = "What new product was launched by the company that InnovateCorp acquired, and why did it buy it?"
 NO_MODEL = {"name": "model", "label": "A model: none is set, see Settings", "usable": False}
 
 
@@ -71,6 +74,13 @@ def first_columns(question: str = "") -> dict[str, Any]:
     """What a first visit shows: two plans that differ, over what is chosen at the side."""
     column = {"engine": st.session_state.get("engine"), "collection": st.session_state.get("collection")}
     return {"question": question, "columns": [{"plan": plan, **column} for plan in FIRST_PLANS]}
+
+
+def examples() -> list[str]:
+    """Questions to begin with: what was asked of late, or one for the demo."""
+    asked = dict.fromkeys(info.first_question for info in get_workbench().recent_chats(MOST_EXAMPLES))
+    demo = [DEMO_QUESTION] if st.session_state.get("collection") == DEMO_COLLECTION else []
+    return [*asked] or demo
 
 
 def columns_of(runs: Sequence[Run], offered: dict[str, Plan]) -> dict[str, Any]:
