@@ -114,6 +114,8 @@ def shown() -> dict[str, Any]:
     kept = st.session_state.get("compare")
     if kept and not address() and kept["address"]:  # back from another page, whose link has no runs
         st.query_params["runs"] = kept["address"]
+        if kept.get("ledger"):
+            st.query_params["ledger"] = kept["ledger"]
     if not kept or kept["address"] != address():
         runs = shown_runs(address())
         kept = give(columns_of(runs, plans_on_offer(runs)) if runs else first_columns(), address())
@@ -138,10 +140,10 @@ if run := st.session_state.pop("open_run", None):
     st.switch_page(RUN_PAGE, query_params={"run": run})
 open_from_ask()
 setup = shown()
+setup["ledger"] = st.query_params.get("ledger", "")
 offered = plans_on_offer(shown_runs(address()))
 own = name_in(offered, chosen_plan())
 infos = workbench.collections()
-ledger = st.query_params.get("ledger", "")
 components.compare(
     key="columns",
     data={
@@ -154,8 +156,7 @@ components.compare(
         "always": [name for name, technique in TECHNIQUES.items() if technique.always],
         "most": MOST_COLUMNS,
         "examples": examples(),
-        "ledger": ledger,
-        "made": bool(ledger and workbench.ledgers.get(ledger)),
+        "made": bool(setup["ledger"] and workbench.ledgers.get(setup["ledger"])),
         "problem": st.session_state.pop("compare_problem", ""),
         "said": st.session_state.pop("compare_said", ""),
     },

@@ -15,9 +15,11 @@ from typing import IO, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag_core.errors import PlanError, RagError, SettingsError, UnknownCollection, UnknownDocument
+from rag_core.evaluation.ledger import Ledger, summary
 from rag_core.pipeline.plan import Plan, plan_from, with_assignments
 from rag_core.pipeline.run import Run
 from rag_core.settings import ROOT, Settings
+from rag_core.techniques import TECHNIQUES
 from rag_core.workbench import DEFAULT_COLLECTION, DEMO_COLLECTION, DEMO_FOLDER, FileResult, Workbench
 from rag_core.workbench.plans import Plans
 from rag_core.workbench.verifying import GivenAnswer, Verifier
@@ -199,6 +201,28 @@ def _asked(workbench: Workbench, parsed: argparse.Namespace, plan: Plan, questio
     )
 
 
+def _ledger(parsed: argparse.Namespace) -> int:
+    with _workbench() as workbench:
+        run = _asked(workbench, parsed, _plan(parsed), parsed.question, parsed.document)
+        if run.status == "failed":
+            return _say(run.error or "The question could not be answered.", FAILED)
+        expected = workbench.ledgers.estimate(run.id)
+        calls = f"{expected.model_calls} model calls, {expected.tokens:,} tokens"
+        _progress(
+            f"Asking {expected.runs} times more takes about {expected.seconds:.1f} s and {calls}: Ctrl-C ends it."
+        )
+        making = workbench.ledgers.make(run.id)
+        making.wait()
+    print(making.record.model_dump_json() if parsed.json else _ledger_lines(making.record))
+    return DONE
+
+
+def _ledger_lines(record: Ledger) -> str:
+    told = [entry for entry in record.entries if entry.verdict]
+    rows = [f"{entry.verdict:14} {TECHNIQUES[entry.technique].label:24} {entry.reason}" for entry in told]
+    return "\n".join([*rows, summary(record.entries), "One question is a hint, not a proof."])
+
+
 def _verify(parsed: argparse.Namespace) -> int:
     given, out = Path(parsed.answers), Path(parsed.out)
     if given.resolve() == out.resolve():
@@ -288,17 +312,16 @@ def _parser() -> argparse.ArgumentParser:
 
     ask = _command(commands, "ask", _ask, "ask one question, or a file of them")
     ask.add_argument("question", nargs="?")
-    ask.add_argument("--collection")
-    ask.add_argument("--document", action="append", default=[], metavar="NAME", help="search only this one; repeatable")
-    ask.add_argument("--plan", default="simple", metavar="PRESET|FILE.json")
-    ask.add_argument("--set", action="append", default=[], metavar="technique.field=value")
-    ask.add_argument("--on", action="append", default=[], metavar="technique")
-    ask.add_argument("--off", action="append", default=[], metavar="technique")
-    ask.add_argument("--engine", choices=["keyless", "model"])
+    _how_to_ask(ask)
     ask.add_argument("--contexts", type=_contexts, default=10, metavar="N", help="ranked evidence to give, 10 to 200")
     ask.add_argument("--picture", metavar="FILE", help="with CLIP: figures like this one come first")
     ask.add_argument("--questions", metavar="FILE.jsonl")
     ask.add_argument("--out", metavar="FILE.jsonl")
+
+    ledger = _command(commands, "ledger", _ledger, "ask without each technique in turn: what did each buy?")
+    ledger.add_argument("question")
+    _how_to_ask(ledger)
+    ledger.set_defaults(contexts=10, picture=None)
 
     verify = _command(commands, "verify", _verify, "check answers from anywhere against their passages")
     verify.add_argument("answers", metavar="FILE.jsonl")
@@ -323,6 +346,18 @@ def _command(commands: Any, name: str, do: Callable[[argparse.Namespace], int], 
     command.add_argument("--json", action="store_true", help="print JSON, a line each")
     command.set_defaults(do=do)
     return command
+
+
+def _how_to_ask(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--collection")
+    command.add_argument(
+        "--document", action="append", default=[], metavar="NAME", help="search only this one; repeatable"
+    )
+    command.add_argument("--plan", default="simple", metavar="PRESET|FILE.json")
+    command.add_argument("--set", action="append", default=[], metavar="technique.field=value")
+    command.add_argument("--on", action="append", default=[], metavar="technique")
+    command.add_argument("--off", action="append", default=[], metavar="technique")
+    command.add_argument("--engine", choices=["keyless", "model"])
 
 
 def _contexts(text: str) -> int:

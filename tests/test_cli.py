@@ -274,3 +274,12 @@ def test_describing_without_a_model_that_sees_says_what_to_set(data: Path) -> No
     told = run(data, "ingest", str(data.parent / "animals.jsonl"), "--describe")
     assert told.returncode == 1
     assert "MULTIMODAL_VISION_MODEL" in told.stderr
+
+
+def test_a_ledger_says_of_each_technique_what_it_bought(data: Path) -> None:
+    done = run(data, "ledger", "Where does the barn owl live?", "--on", "rerank", "--engine", "keyless", "--json")
+    assert done.returncode == 0, done.stderr
+    told = {entry["technique"]: entry for entry in json.loads(done.stdout)["entries"]}
+    assert told["rerank"]["verdict"] in ("pays here", "no difference", "costs here")
+    assert told["multimodal"]["state"] == "not_run"
+    assert "times more" in done.stderr

@@ -16,15 +16,16 @@ export default function compare({ data, parentElement, setStateValue, setTrigger
   const state = (root.state ??= { root, views: new Map(), ends: new Map(), compared: new Map(), words: false });
   Object.assign(state, { data, tell: setTriggerValue, keep: setStateValue });
   // What was typed and chosen here since is newer than what comes back of it; what the page gives has another stamp.
+  const first = state.stamp === undefined;
   if (data.stamp !== state.stamp) {
     Object.assign(state, { stamp: data.stamp, question: data.question, columns: data.columns.map((column) => ({ ...column, asked: column.run ? said(column) : "" })), compared: new Map() });
     build(state);
+    if (first && data.ledger) showLedger(state);
+    if (!first) root.scrollIntoView({ block: "start" });
   }
   sentences(state);
   watchLedger(state, () => drawLedger(state));
   drawLedger(state);
-  if (data.ledger && data.ledger !== state.seen) state.ledger.scrollIntoView({ block: "center" });
-  state.seen = data.ledger;
   return () => {
     for (const end of state.ends.values()) end();
     state.unwatch?.();
@@ -208,9 +209,18 @@ function sentences({ notes, data }) {
   notes.replaceChildren(...[data.problem && h("p", { class: "problem", role: "alert" }, data.problem), data.said && h("p", { class: "told", role: "status" }, "● ", data.said)].filter(Boolean));
 }
 
+/** Keep the ledger that was asked for in sight while what stands above it comes in, until the visitor moves. */
+function showLedger(state) {
+  state.shows = true;
+  const stay = () => (state.shows = false);
+  setTimeout(stay, 4000);
+  for (const kind of ["wheel", "keydown", "pointerdown"]) window.addEventListener(kind, stay, { once: true, passive: true });
+}
+
 function drawLedger(state) {
   const focused = state.root.getRootNode().activeElement?.dataset?.key;
   state.ledger.replaceChildren(...ledgerCard(state, () => drawLedger(state)));
   state.ledger.hidden = !state.ledger.childElementCount;
+  if (state.shows) state.ledger.scrollIntoView({ block: "start" });
   if (focused) state.root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
 }

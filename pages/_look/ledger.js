@@ -34,14 +34,14 @@ export function ledgerCard(state, changed) {
   const of = state.of ?? (record?.run || data.ledger || finished[0]?.run);
   const shown = record && record.run === of ? record : null;
   return [
-    h("div", { class: "row head" }, h("h2", {}, "What did each technique buy?"), finished.length > 1 && choice(state, finished, of, changed), shown && again(state, shown)),
+    h("div", { class: "row head" }, h("h2", {}, "What did each technique buy?"), finished.length > 1 && choice(state, finished, of, shown?.base, changed), shown && again(state, shown)),
     ...(shown ? table(state, shown) : offer(state, of, changed)),
   ].filter(Boolean);
 }
 
-function choice(state, finished, of, changed) {
+function choice(state, finished, of, base, changed) {
   return h("span", { class: "segs", role: "group", "aria-label": "Of which column" }, finished.map(({ run, plan }) =>
-    h("button", { type: "button", class: "btn", "data-key": `of-${run}`, "aria-pressed": String(run === of), onclick: () => { state.of = run; changed(); } }, capital(plan ?? "a plan"))));
+    h("button", { type: "button", class: "btn", "data-key": `of-${run}`, "aria-pressed": String(run === of || run === base), onclick: () => { state.of = run; changed(); } }, capital(plan ?? "a plan"))));
 }
 
 /** What a ledger will take, before it is begun. */
@@ -91,7 +91,7 @@ function table(state, record) {
       h("table", {}, h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, shown.map((entry) => row(state, record, entry, labels[entry.technique] ?? entry.technique, paid, columns.length))))),
     left.length > 0 && h("details", {}, h("summary", {}, `${plural(left.length, "technique")} did not run`), h("dl", {}, left.map(({ technique, why }) => [h("dt", {}, labels[technique] ?? technique), h("dd", {}, why)]))),
-    h("details", {}, h("summary", {}, "How this is judged"), h("p", {}, "No right answer is known here. One critic judges every run alike: how far what a sentence cites holds it, and how much of the question the answer takes up. A technique pays here when the quality with it is higher by 0.05 or more, or when only with it there is an answer that its citations hold; it costs here the other way round. Anything less is no difference. Time and calls are shown beside the verdict and are no part of it; they vary by some milliseconds from run to run.")),
+    h("details", {}, h("summary", {}, "How this is judged"), h("p", {}, "No right answer is known here. One critic judges every run alike: how far what a sentence cites holds it, and how much of the question the answer takes up. A technique pays here when the quality with it is higher by 0.05 or more, or when only with it there is an answer that its citations hold; it costs here the other way round. Anything less is no difference. Time and calls are shown beside the verdict and are no part of it; a time that is within what two runs with everything differ by is told as ≈ 0.")),
   ];
 }
 
@@ -114,7 +114,7 @@ function row(state, record, entry, label, paid, width) {
     h("td", {}, h("span", { class: `chip ${shade}`, title: entry.reason }, `${sign} ${entry.verdict}`), (entry.verdict !== "no difference" || !grade.answered) && h("small", { class: "why" }, entry.reason)),
     h("td", {}, bought(record.grade, grade)), h("td", {}, supported(record.grade, grade)), h("td", {}, found(difference)),
     h("td", {}, answered(difference)),
-    h("td", { class: "num" }, signed(-more.seconds, seconds)), paid && [h("td", { class: "num" }, signed(-more.model_calls, String)), h("td", { class: "num" }, signed(-more.tokens, (count) => count.toLocaleString("en"))), h("td", { class: "num" }, more.money === null ? "–" : signed(-more.money, money))],
+    h("td", { class: "num" }, took(-more.seconds, record.noise_s)), paid && [h("td", { class: "num" }, signed(-more.model_calls, String)), h("td", { class: "num" }, signed(-more.tokens, (count) => count.toLocaleString("en"))), h("td", { class: "num" }, more.money === null ? "–" : signed(-more.money, money))],
     h("td", {}, h("button", { type: "button", class: "btn", "data-key": `pair-${entry.technique}`, "aria-label": `With and without ${label}, side by side`, title: "With and without it, side by side", onclick: () => state.tell("pair", [record.base, entry.run]) }, "See both")));
 }
 
@@ -124,7 +124,7 @@ function bought(with_, without) {
   if (!with_.answered) return "–";
   const gap = with_.quality - without.quality;
   const side = gap > 0 ? "left" : "right";
-  return h("span", { class: "gap" }, h("span", { class: "axis", "aria-hidden": "true" }, Math.abs(gap) >= 0.005 && h("i", { class: gap > 0 ? "up" : "down", style: { [side]: "50%", width: `${Math.min(50, 100 * Math.abs(gap))}%` } })),
+  return h("span", { class: "gap" }, h("span", { class: "axis", "aria-hidden": "true" }, Math.abs(gap) >= 0.005 && h("i", { class: gap > 0 ? "up" : "down", style: { [side]: "50%", width: `${Math.min(50, 150 * Math.abs(gap))}%` } })),
     h("span", { class: "num" }, Math.abs(gap) < 0.005 ? "0" : `${gap > 0 ? "+" : "−"}${Math.abs(gap).toFixed(2)}`));
 }
 
@@ -144,6 +144,12 @@ function found({ lost, gained, cited_lost: gone, cited_moves: moves }) {
 function answered({ same_answer: same, words: diff }) {
   if (same) return "the same";
   return h("details", { class: "diff" }, h("summary", {}, "other words"), h("p", { class: "text", dir: "auto" }, diff.map(([kind, text]) => [kind === "equal" ? text : h(kind === "insert" ? "ins" : "del", {}, text), /\s$/.test(text) ? "" : " "])));
+}
+
+/** Seconds; where the run with everything differs as much from itself, nothing can be said. */
+function took(value, noise) {
+  if (noise === null || Math.abs(value) > noise) return signed(value, seconds);
+  return h("span", { title: `${signed(value, seconds)}: two runs with everything differed by ${seconds(noise)}` }, "≈ 0");
 }
 
 /** What it took more than the run without it; where it took less, that is said. */

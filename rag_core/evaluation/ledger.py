@@ -68,6 +68,9 @@ class Ledger(Value):
     base: str = Field(default="", description="Id of the run that the others are held against, once there is one.")
     grade: Grade | None = Field(default=None, description="Of that run.")
     cost: Cost = Cost()
+    noise_s: float | None = Field(
+        default=None, description="Seconds between that run and the same one asked last; None where it was asked once."
+    )
     entries: tuple[Entry, ...]
 
     def with_entry(self, entry: Entry) -> Ledger:
@@ -88,14 +91,14 @@ def opened(run: Run, plan: Plan) -> Ledger:
     )
 
 
-def estimate(run: Run, plan: Plan, *, base_again: bool) -> Estimate:
+def estimate(run: Run, plan: Plan, *, base_runs: int) -> Estimate:
     """What a ledger of this run will take.
 
     Args:
-        base_again: Whether the run itself is asked again too.
+        base_runs: How often the run itself is asked again too.
     """
     runs = sum(entry.state == "waiting" for entry in opened(run, plan).entries)
-    runs += base_again and runs > 0
+    runs += base_runs if runs else 0
     one = cost(run)
     return Estimate(
         runs=runs,

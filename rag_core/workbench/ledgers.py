@@ -2,8 +2,8 @@
 
 Without a model the runs follow one another: reading is work for the processor, and two at a time would only make each
 slower. There the run itself is asked again first, since a first run reads its texts for the first time and would look
-slower than those that come after it. With a model some are asked at a time, and the run stays as it was: asking it
-again would cost its calls, and its time is the model's.
+slower than those that come after it; and once more at the end, to see how far times differ by chance. With a model some
+are asked at a time, and the run stays as it was: asking it again would cost its calls, and its time is the model's.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Ledgers:
             QuestionError: There is no such run, or it gave no answer to hold others against.
         """
         run, plan = self._asked_about(run_id)
-        return ledger.estimate(run, plan, base_again=_keyless(run))
+        return ledger.estimate(run, plan, base_runs=2 if _keyless(run) else 0)
 
     def make(self, run_id: str) -> LiveLedger:
         """Begin a ledger in the background, in place of an earlier one of this run; one being made is given as it is.
@@ -195,19 +195,21 @@ class Ledgers:
         making.finish(self._keep)
 
     def _ask_all(self, making: LiveLedger, run: Run, plan: Plan) -> None:
-        again = self._asked(making, run, plan) if _keyless(run) else run
-        if again is None or again.status != "done":
-            reason = "The run itself could not be asked again." if again is None else again.error or "It was stopped."
-            making.change(lambda record: _ended(record, "failed", reason))
+        waiting = [entry for entry in making.record.entries if entry.state == "waiting"]
+        again = self._asked(making, run, plan) if _keyless(run) and waiting else run
+        if again.status != "done":
+            making.change(lambda record: _ended(record, "failed", again.error or "It was stopped."))
             return
         base = again, self._grader.grade(again)
         making.change(
             lambda record: record.model_copy(update={"base": again.id, "grade": base[1], "cost": cost(again)})
         )
-        waiting = [entry for entry in making.record.entries if entry.state == "waiting"]
         with ThreadPoolExecutor(1 if _keyless(run) else AT_ONCE, thread_name_prefix="ledger") as pool:
             for made in [pool.submit(self._judge, making, run, plan, entry, base) for entry in waiting]:
                 made.result()
+        if _keyless(run) and waiting and not making.stopped():
+            last = self._asked(making, run, plan)
+            making.change(lambda record: record.model_copy(update={"noise_s": abs(last.seconds - again.seconds)}))
 
     def _judge(self, making: LiveLedger, run: Run, plan: Plan, entry: Entry, base: tuple[Run, Grade]) -> None:
         """Ask without one technique, and enter what comes of it."""

@@ -94,7 +94,8 @@ def test_a_ledger_asks_again_without_each_technique_that_ran(birds: Workbench) -
     ledger = made(birds, run)
     assert ledger.state == "done"
     asked = [entry for entry in ledger.entries if entry.state == "done"]
-    assert expected.runs == len(asked) + 1, "without a model the run itself is asked again too"
+    assert expected.runs == len(asked) + 2, "without a model the run itself is asked again too, first and last"
+    assert ledger.noise_s is not None
     assert {entry.technique for entry in asked} == {
         name for name in run.plan["techniques"] if run.techniques[name].ran and name not in ("hybrid", "answer")
     }
@@ -152,6 +153,7 @@ def test_with_a_model_the_run_stays_as_it_was_and_a_stop_ends_what_is_under_way(
             birds.connect(None)
     assert making.record.state == "stopped"
     assert making.record.base == run.id
+    assert making.record.noise_s is None
     assert not [entry for entry in making.record.entries if entry.state in ("waiting", "running")]
 
 
