@@ -106,7 +106,8 @@ function evidence(view, at, shown, { number, columns, chunk, several }, act) {
 export const whereOf = (chunk) => `${shortName(chunk.name)}${chunk.places[0] ? ` p.${chunk.places[0].page}` : ""}`;
 
 /** How far a chunk stands from its place in the first column. */
-const moved = (by) => by !== 0 && h("small", { class: `move ${by > 0 ? "up" : "down"}`, title: `${Math.abs(by)} ${by > 0 ? "higher" : "lower"} than in the first column`, "aria-label": `${Math.abs(by)} ${by > 0 ? "higher" : "lower"}` }, `${by > 0 ? "▲" : "▼"}${Math.abs(by)}`);
+const moved = (by) => by !== 0 && h("small", { class: `move ${by > 0 ? "up" : "down"}`, title: `${Math.abs(by)} ${by > 0 ? "higher" : "lower"} than in the first column` },
+  h("span", { "aria-hidden": "true" }, by > 0 ? "▲" : "▼"), String(Math.abs(by)), h("span", { class: "hidden" }, by > 0 ? " higher" : " lower"));
 
 function answer(view, at, compared, shown, { number }, words, act) {
   const difference = compared?.difference;

@@ -8,7 +8,7 @@ import { follow } from "./runs.js";
 
 const COUNTED = { 2: "both", 3: "all three", 4: "all four" };
 
-/** Draw `data`: {question, columns: [{plan, engine, collection, run, problem}], stamp, plans: [{name, techniques}], mine,
+/** Draw `data`: {question, columns: [{plan, engine, collection, documents, run, problem}], stamp, plans: [{name, techniques}], mine,
     engines, collections, labels, always, most, examples, ledger, made, problem, said}. Tells "setup" as it changes; "run" with it,
     "stop" [run], "mine" run, "ledger" run, "unledger" run, "pair" [run, run], "open" run. */
 export default function compare({ data, parentElement, setStateValue, setTriggerValue }) {
@@ -111,6 +111,7 @@ function card(state, column, at) {
   const techniques = h("small", { class: "on" });
   const chosen = (field) => ({ target }) => {
     column[field] = target.value;
+    if (field === "collection") column.documents = []; // they are of the one before
     tellTechniques();
     keep(state);
     draw(state);
@@ -125,8 +126,9 @@ function card(state, column, at) {
   const tellTechniques = () => {
     const plan = data.plans.find(({ name }) => name === column.plan);
     const names = (plan?.techniques ?? []).filter((name) => !data.always.includes(name)).map((name) => data.labels[name] ?? name);
-    techniques.textContent = names.join(", ");
-    techniques.title = names.join(", ");
+    const told = [names.join(", "), column.documents?.length && `only ${column.documents.join(", ")}`].filter(Boolean).join(" · ");
+    techniques.textContent = told;
+    techniques.title = told;
   };
   tellTechniques();
   const set = h("div", { class: "setup" },

@@ -93,13 +93,20 @@ def columns_of(runs: Sequence[Run], offered: dict[str, Plan]) -> dict[str, Any]:
                 "plan": plan and name_in(offered, plan),
                 "engine": "keyless" if run.engine == "keyless" else "model",
                 "collection": run.collection,
+                "documents": run.documents,
                 "run": run.id,
             }
         )
     if len(columns) == 1:
         other = next(name for name in FIRST_PLANS if name != columns[0]["plan"])
         columns.append({**columns[0], "plan": other, "run": ""})
-    return {"question": runs[0].question, "columns": columns}
+    return {"question": standing_alone(runs[0]), "columns": columns}
+
+
+def standing_alone(run: Run) -> str:
+    """The question of a run; of one that went on from others in its chat, as it was made to stand alone."""
+    rewritten = (span.attributes for span in run.spans if span.name == "rewrite" and span.attributes.get("changes"))
+    return str(next(rewritten, {}).get("query") or run.question)
 
 
 def start(setup: dict[str, Any], offered: dict[str, Plan]) -> list[Started]:
@@ -112,7 +119,14 @@ def start(setup: dict[str, Any], offered: dict[str, Plan]) -> list[Started]:
     for column in setup["columns"]:
         if column["plan"] not in offered:
             raise QuestionError("Choose a plan in every column: one of them is not here any more.")
-        columns.append(Column(plan=offered[column["plan"]], engine=column["engine"], collection=column["collection"]))
+        columns.append(
+            Column(
+                plan=offered[column["plan"]],
+                engine=column["engine"],
+                collection=column["collection"],
+                documents=tuple(column.get("documents") or ()),
+            )
+        )
     return get_workbench().comparing.compare(setup["question"], columns)
 
 

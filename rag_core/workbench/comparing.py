@@ -23,6 +23,7 @@ class Column(Value):
     plan: Plan
     engine: str | None = None
     collection: str | None = None
+    documents: tuple[str, ...] = Field(default=(), description="Names; only these are searched.")
 
 
 class Started(Value):
@@ -74,7 +75,7 @@ class Comparing:
         ]
 
     def _started(self, question: str, column: Column) -> Started:
-        asked = Asked(question, column.plan, column.collection, engine=column.engine)
+        asked = Asked(question, column.plan, column.collection, column.documents, column.engine)
         try:
             return Started(run=self._start(asked))
         except RagError as error:

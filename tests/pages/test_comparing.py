@@ -13,7 +13,9 @@ from pages._parts.comparing import columns_of, name_in
 from pages._server.state import use_workbench
 from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.run import Run
+from rag_core.trace import TraceEvent
 from rag_core.workbench import Workbench
+from tests.evaluation.records import a_run
 from tests.pages.visits import COLLECTION, screen
 
 QUESTION = "How often was the tide measured?"
@@ -62,6 +64,17 @@ def test_a_lone_run_gets_another_plan_beside_it(shown: Workbench) -> None:
     run = asked(shown)
     setup = columns_of([run], dict(PRESETS))
     assert [(column["plan"], column["run"]) for column in setup["columns"]] == [("simple", run.id), ("balanced", "")]
+
+
+def test_a_follow_up_is_compared_as_it_was_made_to_stand_alone() -> None:
+    span = TraceEvent(
+        span_id=0, parent_id=None, name="rewrite", phase="question", start_s=0, duration_s=0,
+        attributes={"query": "Who read the tide back?", "changes": ["it: the tide"]},
+    )  # fmt: skip
+    run = a_run("A clerk.", question="And who read it back?", spans=(span,), documents=("tide.pdf",))
+    setup = columns_of([run], dict(PRESETS))
+    assert setup["question"] == "Who read the tide back?"
+    assert {column["documents"] for column in setup["columns"]} == {("tide.pdf",)}
 
 
 def test_a_run_that_is_gone_is_said_and_the_screen_stays(shown: Workbench) -> None:
