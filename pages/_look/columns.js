@@ -26,6 +26,13 @@ export function sharing(shown) {
 export const rankIn = (view, id) => (view?.evidence.findIndex((hit) => hit.chunk.id === id) ?? -1) + 1;
 export const citedBy = (view) => new Set((view?.sentences ?? []).flatMap(({ citations }) => citations));
 
+/** What a column is called: by its plan, with its number where another has the same. */
+export function titleOf(columns, at) {
+  const plan = columns[at]?.plan;
+  const title = capital(plan ?? "a plan of another version");
+  return columns.filter((one) => one.plan === plan).length > 1 ? `${at + 1} · ${title}` : title;
+}
+
 /** What stands in a column that was not asked yet. */
 export const idleCells = ({ column }) => (column.problem ? [problem(column)] : []);
 
@@ -68,15 +75,15 @@ function steps(view, phase, label, end, shown) {
   const single = shown.every((one) => !one.view || inPhase(one.view, phase).length < 2);
   const missing = h("small", { class: "none-here" }, view.status === "running" ? "not yet" : "not in this run");
   return h("div", { class: "cell steps", style: { "--phase": `var(--p${number})` } },
-    single ? (lanes.length ? step(lanes[0], title, end) : h("div", { class: "step" }, h("h3", {}, title), missing))
-      : [h("h3", {}, title), lanes.length ? lanes.map((lane) => step(lane, null, end)) : missing]);
+    single ? (lanes.length ? step(lanes[0], title, end) : h("div", { class: "step" }, h("h2", {}, title), missing))
+      : [h("h2", {}, title), lanes.length ? lanes.map((lane) => step(lane, null, end)) : missing]);
 }
 
 function step({ label, spans, quoted, depth }, title, end) {
   const query = spans.map((span) => span.attributes?.query).find(Boolean);
   const bars = spans.map((span) => h("i", { class: `bar ${span.open ? "open" : ""} ${span.error ? "failed" : ""}`, style: { left: share(span.start_s, end), width: share(span.duration_s ?? Math.max(0, end - span.start_s), end) } }));
   return h("div", { class: `step ${depth ? "part" : ""}`, title: [label, query && `“${query}”`].filter(Boolean).join(": ") },
-    title ? h("h3", {}, title) : h("span", { class: "name", dir: "auto" }, quoted ? h("q", {}, label) : label),
+    title ? h("h2", {}, title) : h("span", { class: "name", dir: "auto" }, quoted ? h("q", {}, label) : label),
     h("span", { class: "track", "aria-hidden": "true" }, bars),
     h("span", { class: "num" }, spans.some((span) => span.open) ? "…" : seconds(spans.reduce((sum, span) => sum + span.duration_s, 0))));
 }
@@ -85,12 +92,12 @@ const share = (value, end) => `${Math.max(0, Math.min(100, (100 * value) / end))
 
 function evidence(view, at, shown, { number, columns, chunk, several }, act) {
   const cited = citedBy(view);
-  const elsewhere = [...new Set(shown.flatMap((one) => [...citedBy(one.view)]))].filter((id) => number.has(id) && !rankIn(view, id));
+  const elsewhere = view.status === "running" ? [] : [...new Set(shown.flatMap((one) => [...citedBy(one.view)]))].filter((id) => number.has(id) && !rankIn(view, id));
   const first = at > 0 ? shown[0].view : null;
   const square = (id, kind, told, move) => h("span", { class: "place" },
     h("button", { type: "button", class: `sq ${kind} ${cited.has(id) ? "cited" : ""}`, "data-key": `sq-${at}-${id}`, title: told, "aria-label": `Chunk ${number.get(id)}: ${told}`, onclick: () => act.chunk(id) }, String(number.get(id))), move);
   const own = view.evidence.filter((hit) => columns.get(hit.chunk.id) === 1).length;
-  return h("div", { class: "cell" }, h("h3", {}, `Evidence ${view.evidence.length || ""}`, several && view.evidence.length > 0 && h("small", {}, own ? ` ${own} of its own` : " all shared")),
+  return h("div", { class: "cell" }, h("h2", {}, `Evidence ${view.evidence.length || ""}`, several && view.evidence.length > 0 && h("small", {}, own ? ` ${own} of its own` : " all shared")),
     h("div", { class: "squares" },
       view.evidence.map((hit, place) => {
         const { id } = hit.chunk;
@@ -111,13 +118,13 @@ const moved = (by) => by !== 0 && h("small", { class: `move ${by > 0 ? "up" : "d
 
 function answer(view, at, compared, shown, { number }, words, act) {
   const difference = compared?.difference;
-  const first = capital(shown.find((one) => one.compared)?.column.plan ?? "the first");
+  const first = titleOf(shown.map((one) => one.column), shown.findIndex((one) => one.compared));
   const body = view.status === "failed" ? h("p", { class: "small" }, view.error ?? "The run failed.")
     : words && difference && !difference.same_answer ? h("p", { class: "text", dir: "auto" }, difference.words.map(([kind, text]) => [kind === "equal" ? text : h(kind === "insert" ? "ins" : "del", {}, text), /\s$/.test(text) ? "" : " "]))
     : view.refused ? h("p", { class: "text" }, view.final_answer)
     : view.sentences.length ? h("p", { class: "text", dir: "auto" }, view.sentences.map((sentence) => written(sentence, number, at, act)))
     : h("p", { class: "text", dir: "auto" }, view.text || h("small", {}, view.status === "running" ? "…" : "There was no answer yet."));
-  return h("div", { class: "cell answer" }, h("div", { class: "row" }, h("h3", {}, "Answer"),
+  return h("div", { class: "cell answer" }, h("div", { class: "row" }, h("h2", {}, "Answer"),
     difference && (difference.same_answer ? h("span", { class: "chip" }, `＝ as ${first}`)
       : h("button", { type: "button", class: "btn diff", "data-key": `words-${at}`, "aria-pressed": String(words), title: `What changed against ${first}, word by word`, onclick: act.words }, words ? "Show the answer" : `≠ changes against ${first}`))),
   body, view.note && h("p", { class: "small" }, view.note));

@@ -1,6 +1,6 @@
 /* The ledger: a row a technique, with what the answer, its support, its evidence and its cost are with it and without. */
 
-import { money } from "./columns.js";
+import { money, titleOf } from "./columns.js";
 import { capital, h, plural, seconds } from "./dom.js";
 
 const VERDICTS = { "pays here": ["full", "▲"], "no difference": ["", "＝"], "costs here": ["none", "▼"] };
@@ -40,8 +40,8 @@ export function ledgerCard(state, changed) {
 }
 
 function choice(state, finished, of, base, changed) {
-  return h("span", { class: "segs", role: "group", "aria-label": "Of which column" }, finished.map(({ run, plan }) =>
-    h("button", { type: "button", class: "btn", "data-key": `of-${run}`, "aria-pressed": String(run === of || run === base), onclick: () => { state.of = run; changed(); } }, capital(plan ?? "a plan"))));
+  return h("span", { class: "segs", role: "group", "aria-label": "Of which column" }, finished.map(({ run }) =>
+    h("button", { type: "button", class: "btn", "data-key": `of-${run}`, "aria-pressed": String(run === of || run === base), onclick: () => { state.of = run; changed(); } }, titleOf(state.columns, state.columns.findIndex((one) => one.run === run)))));
 }
 
 /** What a ledger will take, before it is begun. */
@@ -82,7 +82,7 @@ function table(state, record) {
   const left = record.entries.filter((entry) => entry.state === "not_run");
   const judged = shown.filter((entry) => entry.verdict);
   const paid = judged.some(({ difference }) => difference.more.model_calls || difference.more.tokens) || record.cost.model_calls > 0;
-  const columns = ["technique", "verdict", "quality it bought", "supported", "evidence", "answer without it", "time it took", ...(paid ? ["model calls", "tokens", "cost"] : []), ""];
+  const columns = ["technique", "verdict", "quality it bought", "supported", "evidence", "answer without it", "time it took", ...(paid ? ["model calls", "tokens", "cost"] : []), "side by side"];
   const running = record.state === "running";
   return [
     h("p", { class: "intro" }, `${capital(record.plan)} asked again without each one in turn; left of an arrow with it, right without. One question is a hint, not a proof.`),
@@ -105,7 +105,7 @@ function row(state, record, entry, label, paid, width) {
   const name = h("th", { scope: "row" }, label);
   if (!entry.verdict) {
     const [shade, text] = STATES[entry.state];
-    return h("tr", {}, name, h("td", { colspan: width - 1 }, h("span", { class: `chip ${shade}` }, text), entry.why && h("small", {}, ` ${entry.why}`)));
+    return h("tr", {}, name, h("td", { colspan: width - 1 }, h("span", { class: `chip ${shade}` }, text), entry.state === "failed" && h("small", {}, ` ${entry.why}`)));
   }
   const { grade, difference } = entry;
   const [shade, sign] = VERDICTS[entry.verdict];
@@ -115,7 +115,7 @@ function row(state, record, entry, label, paid, width) {
     h("td", {}, bought(record.grade, grade)), h("td", {}, supported(record.grade, grade)), h("td", {}, found(difference)),
     h("td", {}, answered(difference)),
     h("td", { class: "num" }, took(-more.seconds, record.noise_s)), paid && [h("td", { class: "num" }, signed(-more.model_calls, String)), h("td", { class: "num" }, signed(-more.tokens, (count) => count.toLocaleString("en"))), h("td", { class: "num" }, more.money === null ? "–" : signed(-more.money, money))],
-    h("td", {}, h("button", { type: "button", class: "btn", "data-key": `pair-${entry.technique}`, "aria-label": `With and without ${label}, side by side`, title: "With and without it, side by side", onclick: () => state.tell("pair", [record.base, entry.run]) }, "See both")));
+    h("td", {}, h("button", { type: "button", class: "btn", "data-key": `pair-${entry.technique}`, "aria-label": `See both: with and without ${label}`, title: "With and without it, side by side", onclick: () => state.tell("pair", [record.base, entry.run]) }, "See both")));
 }
 
 /** The quality with it less that without, as a bar to the right where it bought some, to the left where it cost some. */

@@ -13,6 +13,7 @@ Better with the technique: it pays here. Better without it: it costs here. One q
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -91,18 +92,19 @@ def opened(run: Run, plan: Plan) -> Ledger:
     )
 
 
-def estimate(run: Run, plan: Plan, *, base_runs: int) -> Estimate:
+def estimate(run: Run, plan: Plan, *, base_runs: int, at_once: int) -> Estimate:
     """What a ledger of this run will take.
 
     Args:
         base_runs: How often the run itself is asked again too.
+        at_once: Runs at a time.
     """
     runs = sum(entry.state == "waiting" for entry in opened(run, plan).entries)
     runs += base_runs if runs else 0
     one = cost(run)
     return Estimate(
         runs=runs,
-        seconds=runs * one.seconds,
+        seconds=math.ceil(runs / at_once) * one.seconds,
         model_calls=runs * one.model_calls,
         tokens=runs * one.tokens,
         money=None if one.money is None else runs * one.money,

@@ -124,7 +124,7 @@ class Ledgers:
             QuestionError: There is no such run, or it gave no answer to hold others against.
         """
         run, plan = self._asked_about(run_id)
-        return ledger.estimate(run, plan, base_runs=2 if _keyless(run) else 0)
+        return ledger.estimate(run, plan, base_runs=2 if _keyless(run) else 0, at_once=_at_once(run))
 
     def make(self, run_id: str) -> LiveLedger:
         """Begin a ledger in the background, in place of an earlier one of this run; one being made is given as it is.
@@ -204,7 +204,7 @@ class Ledgers:
         making.change(
             lambda record: record.model_copy(update={"base": again.id, "grade": base[1], "cost": cost(again)})
         )
-        with ThreadPoolExecutor(1 if _keyless(run) else AT_ONCE, thread_name_prefix="ledger") as pool:
+        with ThreadPoolExecutor(_at_once(run), thread_name_prefix="ledger") as pool:
             for made in [pool.submit(self._judge, making, run, plan, entry, base) for entry in waiting]:
                 made.result()
         if _keyless(run) and waiting and not making.stopped():
@@ -282,6 +282,10 @@ class Ledgers:
 
 def _keyless(run: Run) -> bool:
     return run.engine == KeylessEngine.name
+
+
+def _at_once(run: Run) -> int:
+    return 1 if _keyless(run) else AT_ONCE
 
 
 def _ended(record: Ledger, state: ledger.State, why: str) -> Ledger:

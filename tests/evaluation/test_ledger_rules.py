@@ -69,14 +69,14 @@ def test_what_did_not_run_is_not_asked_without_and_says_why() -> None:
     assert all(entry.why for entry in ledger.entries if entry.state == "not_run")
 
 
-def test_the_estimate_is_what_the_run_took_as_often_as_it_is_asked_again() -> None:
+def test_the_estimate_is_what_the_run_took_as_often_as_it_is_asked_again_some_at_a_time() -> None:
     plan = PRESETS["balanced"]
     run = a_run("One.", plan=plan, ran=["multi_hop", "heal"], seconds=2.0, usage=Usage(model_calls=3, input_tokens=10))
-    expected = estimate(run, plan, base_runs=0)
-    assert (expected.runs, expected.seconds, expected.model_calls, expected.tokens) == (2, 4.0, 6, 20)
+    expected = estimate(run, plan, base_runs=0, at_once=2)
+    assert (expected.runs, expected.seconds, expected.model_calls, expected.tokens) == (2, 2.0, 6, 20)
     assert expected.money is None
-    assert estimate(run, plan, base_runs=1).runs == 3
-    assert estimate(a_run("One.", plan=plan, ran=[]), plan, base_runs=1).runs == 0
+    assert estimate(run, plan, base_runs=1, at_once=1).runs == 3
+    assert estimate(a_run("One.", plan=plan, ran=[]), plan, base_runs=1, at_once=1).runs == 0
 
 
 def test_one_technique_is_left_out_and_all_others_stay_as_they_were_set() -> None:
