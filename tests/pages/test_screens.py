@@ -33,7 +33,7 @@ def texts(app: AppTest) -> str:
 
 
 def test_without_a_workbench_each_page_says_one_sentence() -> None:
-    for page in ("", "documents", "settings"):
+    for page in ("", "documents", "compare", "settings"):
         app = screen(page)
         assert not app.exception
         assert "starting" in texts(app)
