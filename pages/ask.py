@@ -112,12 +112,12 @@ def save_plan_of() -> None:
         st.session_state.fork_problem = str(error)
 
 
-def compare() -> None:
-    st.session_state.to_compare = {"runs": st.session_state.chat.compare}
+def compare(component: str) -> None:
+    st.session_state.to_compare = {"runs": st.session_state[component].compare}
 
 
-def what_paid() -> None:
-    run = st.session_state.chat.pays
+def what_paid(component: str) -> None:
+    run = st.session_state[component].pays
     st.session_state.to_compare = {"runs": run, "pays": run}
 
 
@@ -198,8 +198,8 @@ def chat_side(questions: dict[str, str], selected: str | None) -> None:
             on_select_change=run_chosen,
             on_stop_change=partial(stop, "chat"),
             on_feedback_change=partial(feedback, "chat"),
-            on_compare_change=compare,
-            on_pays_change=what_paid,
+            on_compare_change=partial(compare, "chat"),
+            on_pays_change=partial(what_paid, "chat"),
         )
         if problem := st.session_state.get("problem"):
             st.warning(problem)
@@ -235,6 +235,8 @@ with st.container(key="ask"):
             on_plan_change=save_plan_of,
             on_stop_change=partial(stop, "run"),
             on_feedback_change=partial(feedback, "run"),
+            on_compare_change=partial(compare, "run"),
+            on_pays_change=partial(what_paid, "run"),
         )
     with left:
         chat_side(questions, selected)

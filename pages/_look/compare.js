@@ -4,7 +4,7 @@ import { chunkDialog } from "./chunk.js";
 import { columnCells, idleCells, sharing } from "./columns.js";
 import { capital, h } from "./dom.js";
 import { ledgerCard, watchLedger } from "./ledger.js";
-import { follow } from "./runs.js";
+import { follow, held } from "./runs.js";
 
 const COUNTED = { 2: "both", 3: "all three", 4: "all four" };
 
@@ -24,7 +24,7 @@ export default function compare({ data, parentElement, setStateValue, setTrigger
     if (!first) root.scrollIntoView({ block: "start" });
   }
   sentences(state);
-  watchLedger(state, () => drawLedger(state));
+  watchLedger(state, () => unpressed(() => drawLedger(state)));
   drawLedger(state);
   return () => {
     for (const end of state.ends.values()) end();
@@ -157,14 +157,22 @@ function heard(state, run, view) {
   }
 }
 
+/** Do it when no pointer is down: what is drawn anew under one loses the press. */
+function unpressed(work) {
+  if (held()) setTimeout(() => unpressed(work), 50);
+  else work();
+}
+
 /** Have the server hold the finished runs against the first. */
 async function compared(state) {
   const runs = state.columns.map(({ run }) => run).filter(Boolean);
   const found = await fetch(`/v1/compare?runs=${runs.map(encodeURIComponent).join(",")}`).then((answer) => (answer.ok ? answer.json() : [])).catch(() => []);
   if (state.columns.map(({ run }) => run).filter(Boolean).join() !== runs.join()) return;
   state.compared = new Map(found.filter(Boolean).map((one) => [one.run, one]));
-  draw(state);
-  drawLedger(state);
+  unpressed(() => {
+    draw(state);
+    drawLedger(state);
+  });
 }
 
 /** Draw what the runs have told so far. */
@@ -185,7 +193,7 @@ function draw(state) {
   drawGo(state);
   if (focused) state.root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   const live = running(state).length > 0;
-  if (live && !state.clock) state.clock = setInterval(() => draw(state), 300);
+  if (live && !state.clock) state.clock = setInterval(() => held() || draw(state), 300);
   if (!live && state.clock) state.clock = clearInterval(state.clock);
 }
 
