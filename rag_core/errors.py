@@ -47,6 +47,18 @@ class StoreError(RagError):
         self.retry = retry
 
 
+class GraphError(RagError):
+    """The store of graphs did not do what was asked. `retry` says whether the same call may work later."""
+
+    def __init__(self, message: str, *, retry: bool = False) -> None:
+        super().__init__(message)
+        self.retry = retry
+
+
+class QueryRefused(RagError):
+    """A Cypher query is not allowed, is wrong, or took too long."""
+
+
 class UnknownCollection(RagError):
     """A collection that does not exist was named."""
 
