@@ -209,6 +209,15 @@ class Settings(BaseModel):
         description="Read the pages that a web search finds, not only what the search says of them.",
     )
 
+    graph_uri: str | None = Field(
+        default=None,
+        pattern=r"^(bolt|neo4j)(\+s|\+ssc)?://\S+$",
+        alias="GRAPHRAG_NEO4J_URI",
+        description="A Neo4j for the graphs, as bolt:// or neo4j://; unset, they are kept in files (docs/graph.md).",
+    )
+    neo4j_username: str = Field(default="neo4j", alias="NEO4J_USERNAME", description="Who signs in there.")
+    neo4j_password: str | None = Field(default=None, alias="NEO4J_PASSWORD", description="With which password.")
+
     def toggles(self) -> dict[str, Toggle]:
         """The defaults that the environment gives to techniques, by name; those that it leaves alone are absent."""
         given: dict[str, tuple[bool | None, dict[str, Any]]] = {

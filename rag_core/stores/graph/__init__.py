@@ -1,0 +1,44 @@
+"""The graph of a collection: a file of its own, or a part of a Neo4j of yours."""
+
+from __future__ import annotations
+
+from rag_core.settings import Settings
+from rag_core.stores.graph.facts import GraphStore
+
+
+def open_graph(settings: Settings, key: str) -> GraphStore:
+    """The graph of a collection, made where there is none.
+
+    Args:
+        key: What the collection is kept under, its tenant: letters, digits, `-` and `_`.
+
+    Raises:
+        GraphError: The file cannot be opened, or Neo4j does not answer or refuses the password.
+    """
+    # Imported here: either takes a while, and who asks no graph needs neither.
+    if settings.graph_uri:
+        from rag_core.stores.graph.neo4j import Neo4jGraph
+
+        return Neo4jGraph(settings.graph_uri, settings.neo4j_username, settings.neo4j_password or "", key)
+    from rag_core.stores.graph.embedded import EmbeddedGraph
+
+    return EmbeddedGraph(settings.data_dir / "graphs" / f"{key}.lbug")
+
+
+def has_graph(settings: Settings, key: str) -> bool:
+    """Whether a graph may be there already; a Neo4j is not asked."""
+    return bool(settings.graph_uri) or (settings.data_dir / "graphs" / f"{key}.lbug").exists()
+
+
+def drop_graph(settings: Settings, key: str) -> None:
+    """Remove a graph that nobody has open; one that is not there is no error.
+
+    Raises:
+        GraphError: Neo4j does not answer or refuses the password.
+    """
+    if settings.graph_uri:
+        graph = open_graph(settings, key)
+        graph.clear()
+        graph.close()
+    for file in (settings.data_dir / "graphs").glob(f"{key}.lbug*"):  # with the log that ladybug keeps beside it
+        file.unlink(missing_ok=True)

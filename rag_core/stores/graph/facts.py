@@ -12,7 +12,8 @@ import hashlib
 import json
 import unicodedata
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -35,6 +36,36 @@ class Entity:
     kind: str = ""
     description: str = ""
     aliases: tuple[str, ...] = ()
+
+    def said(self) -> str:
+        """What is said of it, as text."""
+        return json.dumps([self.name, self.kind, self.description, list(self.aliases)], ensure_ascii=False)
+
+
+def merged(id_: str, said: Iterable[tuple[str, int]]) -> Entity:
+    """An entity as several chunks have it, `(Entity.said(), chunks)` each: what most say comes first.
+
+    Other spellings of its name become aliases; of the descriptions it keeps the three that most chunks give.
+    """
+    names, kinds, descriptions, aliases = Counter[str](), Counter[str](), Counter[str](), set[str]()
+    for text, chunks in said:
+        name, kind, description, others = json.loads(text)
+        names[name] += chunks
+        kinds[kind] += chunks
+        descriptions[description] += chunks
+        aliases |= {name, *others}
+    name = _by_weight(names)[0]
+    return Entity(
+        id=id_,
+        name=name,
+        kind=next(iter(_by_weight(kinds)), ""),
+        description=" ".join(_by_weight(descriptions)[:3]),
+        aliases=tuple(sorted(aliases - {name})),
+    )
+
+
+def _by_weight(counted: Counter[str]) -> list[str]:
+    return sorted(filter(None, counted), key=lambda text: (-counted[text], -len(text), text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +91,18 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class ChunkFacts:
-    """All that one chunk says. Mentions and relations are of `entities` alone; others are left out when stored."""
+    """All that one chunk says.
+
+    Entities that are not mentioned are left out when stored, and so are relations between others. `made` names what
+    the facts were made from, for whoever wants to know whether they have to be made again.
+    """
 
     chunk: str
     document: str
     entities: tuple[Entity, ...] = ()
     mentions: tuple[Mention, ...] = ()
     relations: tuple[Relation, ...] = ()
+    made: str = ""
 
     @property
     def digest(self) -> str:
@@ -137,10 +173,13 @@ class GraphStore(Protocol):
 
     # writing
 
-    def replace(self, document: str, facts: Sequence[ChunkFacts]) -> None:
+    def replace(self, document: str, facts: Sequence[ChunkFacts], *, keep: Collection[str] = ()) -> None:
         """Put these facts in the place of what the document said, wholly or not at all.
 
         A chunk whose facts are stored as they are costs nothing; entities that nothing mentions any more go.
+
+        Args:
+            keep: Chunks that are to stay as they are stored.
         """
         ...
 
@@ -166,7 +205,7 @@ class GraphStore(Protocol):
         ...
 
     def documents(self) -> dict[str, dict[str, str]]:
-        """The digest of each chunk's facts, by document and chunk."""
+        """What each chunk's facts were made from (`ChunkFacts.made`), by document and chunk."""
         ...
 
     def entities(self, ids: Sequence[str] | None = None) -> list[Entity]:
