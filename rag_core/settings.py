@@ -165,6 +165,9 @@ class Settings(BaseModel):
     enable_multimodal: bool | None = Field(
         default=None, alias="ENABLE_MULTIMODAL", description="Whether tables and figures are on in the presets."
     )
+    enable_graphrag: bool | None = Field(
+        default=None, alias="ENABLE_GRAPHRAG", description="Whether retrieval over the graph is on in the presets."
+    )
     enable_crag: bool | None = Field(
         default=None, alias="ENABLE_CRAG", description="Whether corrective retrieval is on in the presets."
     )
@@ -238,6 +241,7 @@ class Settings(BaseModel):
                     "web": self.crag_web_fallback_enabled,
                 },
             ),
+            "graph": (self.enable_graphrag, {}),
         }
         all_ = {
             name: Toggle(on, {key: value for key, value in settings.items() if value is not None})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rag_core.errors import RagError, StoreError
+from rag_core.errors import GraphError, RagError, StoreError
 from rag_core.fan_out import fan_out
 from rag_core.pipeline.evidence import fused, joined
 from rag_core.pipeline.state import FoundFor, RunState
@@ -135,7 +135,7 @@ def _first_hop(query: str, state: RunState, tools: Tools) -> list[Hit]:
     """The hits for the question: what it names by number before all else, figures, and what is remembered."""
     understood = references_in(state.question) if tools.references else []
     # What is named was found by rule: nothing else may move it.
-    hits = _with_named(query, understood, state, tools) if understood else _searched(query, state, tools)
+    hits = _with_named(query, understood, state, tools) if understood else _with_graph(query, state, tools)
     return _with_recalled(_with_figures(hits, state, tools), state, tools)
 
 
@@ -152,6 +152,21 @@ def _with_named(query: str, understood: Sequence[Reference], state: RunState, to
         document = named.document.name if named.document else None
         span.set(document=document, pages=list(named.pages), missing=list(named.missing), found=len(there))
     return put_first(named, there, others)[: tools.hybrid.limit(state.contexts)]
+
+
+def _with_graph(query: str, state: RunState, tools: Tools) -> list[Hit]:
+    """The hits and, where a graph is on, the chunks that it leads to."""
+    hits = _searched(query, state, tools)
+    if tools.graph is None:
+        return hits
+    with tools.tracer.span("graph") as span:
+        try:
+            found = tools.graph.retrieve(state.question, hits, state.where, tools.watch)
+        except (GraphError, StoreError) as error:  # what was found is worth more than what a graph would add
+            span.set(why=str(error))
+            return hits
+        span.set(**found.model_dump(mode="json", exclude={"hits"}), **_ranking(found.hits))
+    return [*found.hits]
 
 
 def _with_figures(hits: list[Hit], state: RunState, tools: Tools) -> list[Hit]:

@@ -22,6 +22,7 @@ from rag_core.pipeline.run import Branch, Prompt, Refusal, Run, RunStatus, Techn
 from rag_core.pipeline.state import RunState, next_step
 from rag_core.pipeline.steps import STEPS
 from rag_core.pipeline.tools import Tools
+from rag_core.stores.graph.facts import GraphStore
 from rag_core.techniques import TECHNIQUES
 from rag_core.techniques.answer import Answer, AnswerSettings
 from rag_core.techniques.auto import Auto, AutoSettings
@@ -29,6 +30,7 @@ from rag_core.techniques.base import Catalogue, Embedder, Figures, Memories, Pas
 from rag_core.techniques.crag import Crag, CragSettings
 from rag_core.techniques.expand import Expand, ExpandSettings
 from rag_core.techniques.gate import Gate, GateSettings
+from rag_core.techniques.graph.technique import Graph, GraphSettings
 from rag_core.techniques.heal import Heal, HealSettings
 from rag_core.techniques.hybrid import Hybrid, HybridSettings
 from rag_core.techniques.hyde import Hyde, HydeSettings
@@ -63,6 +65,7 @@ _STEP_OF = {
     "expand": "expand",
     "hyde": "hyde",
     "rerank": "rerank",
+    "graph": "graph",
     "multi_hop": "multi_hop",
     "sub_queries": "sub_queries",
     "memory": "memory",
@@ -109,6 +112,7 @@ class Collaborators:
     replacements: Replacements = field(default_factory=lambda: Replacements({}, TECHNIQUES))
     web: WebSearch | None = None
     choices: Choices | None = None
+    graphs: Sequence[GraphStore] = ()
 
 
 @dataclass(frozen=True)
@@ -346,6 +350,9 @@ def _tools(plan: Plan, with_: Collaborators, searcher: Searcher, tracer: Tracer,
         expand=where_on("expand", Expand, ExpandSettings, engine, reading),
         hyde=where_on("hyde", Hyde, HydeSettings, engine, reading, embedder),
         rerank=where_on("rerank", Rerank, RerankSettings, engine, reading),
+        graph=where_on("graph", Graph, GraphSettings, with_.graphs, with_.passages, engine, reading)
+        if with_.passages is not None
+        else None,
         multi_hop=where_on("multi_hop", MultiHop, MultiHopSettings, engine, reading),
         sub_queries=where_on("sub_queries", SubQueries, SubQueriesSettings, engine, reading),
         memory=where_on("memory", Memory, MemorySettings, with_.memories, with_.passages, with_.catalogue, reading)
@@ -481,6 +488,6 @@ def _why_not(name: str, state: RunState) -> str:
         "multimodal": "The evidence has no table.",
         "route": "You chose the collection, or there is only one.",
         "memory": "The question was not searched for.",
-        **dict.fromkeys(("expand", "hyde", "rerank"), "What the question names was found by its number."),
+        **dict.fromkeys(("expand", "hyde", "rerank", "graph"), "What the question names was found by its number."),
         "multi_hop": "The first hop found nothing.",
     }.get(name, "The run was over before it.")

@@ -12,6 +12,7 @@ from rag_core.techniques.base import Catalogue, Embedder, Listed
 from rag_core.techniques.crag import Crag
 from rag_core.techniques.expand import Expand
 from rag_core.techniques.gate import Gate
+from rag_core.techniques.graph.technique import Graph
 from rag_core.techniques.heal import Heal
 from rag_core.techniques.hybrid import Hybrid
 from rag_core.techniques.hyde import Hyde
@@ -45,6 +46,7 @@ class Tools:
     expand: Expand | None
     hyde: Hyde | None
     rerank: Rerank | None
+    graph: Graph | None
     multi_hop: MultiHop | None
     sub_queries: SubQueries | None
     memory: Memory | None

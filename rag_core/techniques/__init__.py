@@ -10,6 +10,7 @@ from rag_core.techniques.crag import CRAG
 from rag_core.techniques.describe import DESCRIBE
 from rag_core.techniques.expand import EXPAND_TECHNIQUE
 from rag_core.techniques.gate import GATE_TECHNIQUE
+from rag_core.techniques.graph.technique import GRAPH
 from rag_core.techniques.heal import HEAL_TECHNIQUE
 from rag_core.techniques.hybrid import HYBRID
 from rag_core.techniques.hyde import HYDE_TECHNIQUE
@@ -39,6 +40,7 @@ TECHNIQUES: dict[str, Technique] = {
         EXPAND_TECHNIQUE,
         HYDE_TECHNIQUE,
         RERANK_TECHNIQUE,
+        GRAPH,
         MULTI_HOP,
         SUB_QUERIES,
         MEMORY_TECHNIQUE,

@@ -11,6 +11,7 @@ from rag_core.llm.reading.reading import Reading
 from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.run import Run
 from rag_core.pipeline.runner import Collaborators, Request, run
+from rag_core.stores.graph.facts import GraphStore
 from rag_core.types import Chunk, Hit
 from tests.fakes import Documents, WordVectors, a_hit
 
@@ -51,8 +52,35 @@ class Library:
         return iter([FILM.chunk, TOWN.chunk])
 
 
-def ask(question: str, plan: Plan, library: Library, engine: Engine | None = None, **how: Any) -> Run:
-    with_ = Collaborators(library, Documents(), WordVectors(), Reading(WordVectors()), engine or KeylessEngine())
+class There:
+    """Chunks by id."""
+
+    def __init__(self, chunks: Mapping[str, Chunk]) -> None:
+        self.chunks = chunks
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        return [self.chunks[id_] for id_ in ids if id_ in self.chunks]
+
+
+def ask(
+    question: str,
+    plan: Plan,
+    library: Library,
+    engine: Engine | None = None,
+    *,
+    graphs: Sequence[GraphStore] = (),
+    there: Mapping[str, Chunk] | None = None,
+    **how: Any,
+) -> Run:
+    with_ = Collaborators(
+        library,
+        Documents(),
+        WordVectors(),
+        Reading(WordVectors()),
+        engine or KeylessEngine(),
+        passages=There(there or {}),
+        graphs=graphs,
+    )
     return run(Request(question=question, plan=plan, collection="Films"), with_, **how)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,13 +11,19 @@ from hypothesis import strategies as st
 
 from rag_core.errors import StoreError
 from rag_core.llm.connections import ModelConnection
+from rag_core.llm.engine import KeylessEngine
 from rag_core.llm.model import ModelEngine
+from rag_core.llm.reading.reading import Reading
 from rag_core.pipeline.plan import PRESETS
+from rag_core.stores.graph.embedded import EmbeddedGraph
+from rag_core.techniques.graph.extraction import Extractor
 from rag_core.trace import TraceEvent
 from rag_core.types import Hit
-from tests.fakes import a_hit
+from tests.fakes import Watch, WordVectors, a_hit
 from tests.model_server import Turn, model_server, says
 from tests.pipeline.library import BARE, ELSE, FILM, QUESTION, TOWN, Library, ask, spans
+
+READING = Reading(WordVectors())
 
 
 def test_a_second_hop_goes_over_the_bridge_and_its_evidence_joins_the_first() -> None:
@@ -193,3 +200,35 @@ def test_a_preset_makes_the_calls_that_it_says(preset: str) -> None:
         told = ask(f"Please tell me: {QUESTION}", PRESETS[preset], New({}), engine)
     assert told.usage.model_calls == CALLS[preset], [prompt.signature for prompt in told.prompts]
     assert {prompt.engine for prompt in told.prompts} == {"scripted"}
+
+
+def test_a_graph_adds_the_chunks_that_it_leads_to_and_its_span_says_why(tmp_path: Path) -> None:
+    there = {hit.chunk.id: hit.chunk for hit in (FILM, TOWN)}
+    graph = EmbeddedGraph(tmp_path / "graph.lbug")
+    graph.replace("doc", [Extractor(KeylessEngine(), READING, Watch()).extract(chunk) for chunk in there.values()])
+    told = ask(QUESTION, BARE.on("graph"), Library({"": [FILM]}), graphs=[graph], there=there)
+    assert [hit.chunk.id for hit in told.evidence] == ["film", "town"]
+    (span,) = spans(told, "graph")
+    assert "Anton Vesely" in span["because"]["town"]
+    assert told.techniques["graph"].ran
+    graph.close()
+
+
+def test_without_a_graph_its_span_says_how_to_build_one() -> None:
+    told = ask(QUESTION, BARE.on("graph"), Library({"": [FILM]}))
+    assert "graph build" in spans(told, "graph")[0]["why"]
+    assert [hit.chunk.id for hit in told.evidence] == ["film"]
+
+
+def test_a_graph_that_is_out_leaves_the_hits_of_the_search(tmp_path: Path) -> None:
+    graph = EmbeddedGraph(tmp_path / "graph.lbug")
+    graph.close()
+    told = ask(QUESTION, BARE.on("graph"), Library({"": [FILM]}), graphs=[graph])
+    assert spans(told, "graph")[0]["why"]
+    assert [hit.chunk.id for hit in told.evidence] == ["film"]
+
+
+def test_what_a_question_names_by_number_is_not_moved_by_the_graph() -> None:
+    told = ask("What does page 1 say of Silent Harbour?", BARE.on("graph").on("references"), Library({"": [FILM]}))
+    assert not spans(told, "graph")
+    assert told.techniques["graph"].why == "What the question names was found by its number."
