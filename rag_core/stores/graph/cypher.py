@@ -70,15 +70,19 @@ class Dialect(NamedTuple):
 
     scope: str = ""  # a label that every node must have
     functions: Mapping[str, str] = {}  # as templates, where they are not called as they are named
+    after_order: str = ""  # what has to follow a WITH that orders
 
 
+ORDERED = "ordered_"
 LADYBUG = Dialect(
+    # Version 0.22 forgets the order, and with it which rows a LIMIT keeps, where an aggregate comes next.
+    after_order=f"UNWIND [0] AS {ORDERED}",
     functions={
         "relationships": "rels({0})",
         "labels": "[label({0})]",
         "type": "label({0})",
         "toString": "CAST({0} AS STRING)",
-    }
+    },
 )
 
 
@@ -189,15 +193,19 @@ class _Parser:
         if self._take_word("distinct"):
             text += "DISTINCT "
         text += "*" if self._take_sign("*") else self._listed(lambda: self._item(named=last))
-        if self._take_word("order"):
+        ordered = bool(self._take_word("order"))
+        if ordered:
             self._need_word("by")
             text += f" ORDER BY {self._listed(self._order)}"
         if self._take_word("skip", "offset"):
             text += f" SKIP {self._count()}"
+        elif ordered and not last:
+            text += " SKIP 0"  # ladybug orders there only what is skipped or cut
         most = self._count() if self._take_word("limit") else None
         if last:
             return f"{text} LIMIT {min(self._limit + 1, self._limit + 1 if most is None else most)}"
-        return text + ("" if most is None else f" LIMIT {most}") + self._where()
+        text += ("" if most is None else f" LIMIT {most}") + self._where()
+        return f"{text} {self._dialect.after_order}" if ordered else text
 
     def _item(self, *, named: bool) -> str:
         start = self._next.start
@@ -218,10 +226,10 @@ class _Parser:
         return text
 
     def _count(self) -> int:
-        if self._next.kind == "parameter":
-            value = self._given.get(self._take().text)
-        else:
-            value = int(self._next.text) if self._next.kind == "number" and self._take().text.isdigit() else None
+        token = self._take()
+        value: Any = self._given.get(token.text) if token.kind == "parameter" else None
+        if token.kind == "number" and token.text.isdigit():
+            value = int(token.text)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise QueryRefused("SKIP and LIMIT need a whole number.")
         return value
@@ -230,7 +238,7 @@ class _Parser:
 
     def _path(self) -> str:
         name = ""
-        if self._next.kind in ("name", "quoted") and self._tokens[self._at + 1].text == "=":
+        if self._next.kind in ("name", "quoted") and self._after.text == "=":
             name = f"{self._name()} = "
             self._take()
         return name + self._chain()
@@ -373,7 +381,7 @@ class _Parser:
             negative ^= sign == "-"
         text = self._atom()
         while self._take_sign("."):
-            if self._tokens[self._at + 1].text == "(":
+            if self._after.text == "(":
                 self._refuse("Functions of packages such as apoc are not allowed")
             text = f"{text}.{self._known(_PROPERTIES, 'property')}"
         if self._is_sign("["):
@@ -400,9 +408,9 @@ class _Parser:
             return token.text.upper()
         if self._take_word("case"):
             return self._case()
-        if token.word in ("exists", "count") and self._tokens[self._at + 1].text == "{":
+        if token.word in ("exists", "count") and self._after.text == "{":
             return self._subquery()
-        if self._tokens[self._at + 1].text == "(" and token.kind == "name":
+        if self._after.text == "(" and token.kind == "name":
             return self._call()
         return self._name()
 
@@ -484,6 +492,10 @@ class _Parser:
     @property
     def _next(self) -> _Token:
         return self._tokens[self._at]
+
+    @property
+    def _after(self) -> _Token:
+        return self._tokens[min(self._at + 1, len(self._tokens) - 1)]
 
     def _take(self) -> _Token:
         token = self._next

@@ -12,16 +12,16 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import ladybug
 import numpy as np
-import pandas as pd
 
 from rag_core.errors import GraphError, QueryRefused
 from rag_core.stores.graph.base import EDGES, HIDDEN, NODES, BaseGraph, Rows
-from rag_core.stores.graph.cypher import LADYBUG, checked
+from rag_core.stores.graph.cypher import LADYBUG, ORDERED, checked
 from rag_core.stores.graph.facts import Table
 
 _TYPES = {"aliases": "STRING[]", "mentions": "INT64", "level": "INT64", "rank": "DOUBLE", "weight": "DOUBLE"}
@@ -29,6 +29,8 @@ _BUFFER_BYTES = 256 * 2**20
 _MOST_BYTES = 2**36
 """The address space that a database reserves: the default of 8 TB is refused under a memory limit."""
 _THREADS = 2
+
+_ROWS_AT_ONCE = 10_000
 
 _Done = TypeVar("_Done")
 
@@ -104,8 +106,9 @@ class EmbeddedGraph(BaseGraph):
                 connection.set_query_timeout(0)
                 with suppress(RuntimeError):
                     _run(connection, "ROLLBACK")
-        values = tuple(tuple(_plain(value) for value in cast("list[Any]", row)) for row in rows)
-        return Table(tuple(asked.columns or columns), values[:limit], cut=len(values) > limit)
+        shown = [at for at, name in enumerate(columns) if name != ORDERED]
+        values = tuple(tuple(_plain(cast("list[Any]", row)[at]) for at in shown) for row in rows)
+        return Table(tuple(asked.columns or (columns[at] for at in shown)), values[:limit], cut=len(values) > limit)
 
     def _rows(self, query: str, **parameters: Any) -> Rows:
         with self._connection() as connection, _as_graph_error():
@@ -174,11 +177,20 @@ class _Writing:
         return cast("Rows", _run(self._connection, query, parameters).get_all())
 
     def add(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        if rows:
-            names = NODES[table] if table in NODES else ("source", "target", *EDGES[table][2])
-            frame = pd.DataFrame({f"c{at}": list(column) for at, column in enumerate(zip(*rows, strict=True))})
-            assert len(frame.columns) == len(names)
-            _run(self._connection, f"COPY {table} FROM $rows", {"rows": frame})
+        if table in NODES:
+            values = ", ".join(f"{name}: row.{name}" for name in NODES[table])
+            self._each(NODES[table], rows, f"CREATE (:{table} {{{values}}})")
+        else:
+            source, target, names = EDGES[table]
+            values = ", ".join(f"{name}: row.{name}" for name in names)
+            # Two nodes in one MATCH are joined in full before their ids are looked at.
+            ends = f"MATCH (a:{source}) WHERE a.id = row.source MATCH (b:{target}) WHERE b.id = row.target"
+            self._each(("source", "target", *names), rows, f"{ends} CREATE (a)-[:{table} {{{values}}}]->(b)")
+
+    def _each(self, names: Sequence[str], rows: Sequence[Sequence[Any]], query: str) -> None:
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some = [dict(zip(names, row, strict=True)) for row in rows[start : start + _ROWS_AT_ONCE]]
+            _run(self._connection, f"UNWIND $rows AS row {query}", {"rows": some})
 
 
 def _opened(path: Path) -> tuple[ladybug.Database, bool]:
@@ -248,4 +260,6 @@ def _plain(value: Any) -> Any:
         )
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
+    if isinstance(value, Decimal):  # what whole numbers sum up to
+        return int(value)
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
