@@ -11,7 +11,7 @@ from rag_core.techniques.describe import Describe
 from rag_core.types import Chunk
 
 
-class _Listening:
+class Listening:
     """What the engine tells the work on a document. The calls have no budget in common: each has its own clock."""
 
     def __init__(self, stopped: Callable[[], bool], told: Callable[[int], None]) -> None:
@@ -55,7 +55,7 @@ def described(
     if describe is None:
         return [*chunks], "Its figures are not described: set MULTIMODAL_VISION_MODEL, and the endpoint that has it."
     total = describe.estimate(chunks, crops).figures
-    watch = _Listening(stopped, lambda done: told(done, total))
+    watch = Listening(stopped, lambda done: told(done, total))
     made = describe.describe(chunks, crops, watch)
     left = describe.estimate(made, crops).figures
     if not watch.failed or not left:

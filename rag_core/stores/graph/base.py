@@ -1,7 +1,7 @@
 """What both back ends do alike, in the Cypher that both understand.
 
-Rows go in by table: `Entity`, `Chunk` and `Community` are nodes, `MENTIONS`, `RELATES`, `BELONGS_TO` and `PART_OF`
-stand between them; a row of those begins with the ids of its two ends.
+Rows go in by table: `NODES` says what nodes have, `EDGES` what they stand between; a row of those begins with the ids
+of its two ends.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ NODES: Mapping[str, tuple[str, ...]] = {
     "Entity": ("id", "name", "kind", "description", "aliases", "mentions"),
     "Chunk": ("id", "document", "digest", "made"),
     "Community": ("id", "level", "title", "report", "rank"),
+    "Document": ("id", "name", "made"),
 }
 EDGES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "MENTIONS": ("Chunk", "Entity", ("weight", "said")),
@@ -96,14 +97,21 @@ class BaseGraph(ABC):
 
     # writing
 
-    def replace(self, document: str, facts: Sequence[ChunkFacts], *, keep: Collection[str] = ()) -> None:
+    def replace(
+        self, document: str, facts: Sequence[ChunkFacts], *, keep: Collection[str] = (), name: str = "", made: str = ""
+    ) -> None:
         def work(writing: Writing) -> bool | None:
             stored = dict(writing.rows("MATCH (c:Chunk {document: $id}) RETURN c.id, c.digest", id=document))
             new = [said for said in facts if stored.get(said.chunk) != said.digest]
             stay = {said.chunk for said in facts} - {said.chunk for said in new} | set(keep)
             gone = [chunk for chunk in stored if chunk not in stay or chunk in {said.chunk for said in new}]
-            if not new and not gone:
+            before = writing.rows("MATCH (d:Document {id: $id}) RETURN d.name, d.made", id=document)
+            now = [[name, made]] if new or len(gone) < len(stored) else []
+            if not new and not gone and before == now:
                 return None
+            if before != now:
+                writing.rows("MATCH (d:Document {id: $id}) DETACH DELETE d", id=document)
+                writing.add("Document", [[document, *known] for known in now])
             _settle(writing, _remove(writing, gone) | _add(writing, document, new))
             return True
 
@@ -127,11 +135,11 @@ class BaseGraph(ABC):
 
     # reading
 
-    def documents(self) -> dict[str, dict[str, str]]:
-        found: dict[str, dict[str, str]] = {}
-        for document, chunk, made in self._rows("MATCH (c:Chunk) RETURN c.document, c.id, c.made"):
-            found.setdefault(document, {})[chunk] = made
-        return found
+    def documents(self) -> dict[str, str]:
+        return dict(self._rows("MATCH (d:Document) RETURN d.id, d.made"))
+
+    def chunks(self, document: str) -> dict[str, str]:
+        return dict(self._rows("MATCH (c:Chunk {document: $id}) RETURN c.id, c.made", id=document))
 
     def entities(self, ids: Sequence[str] | None = None) -> list[Entity]:
         if ids is None:
@@ -229,7 +237,7 @@ class BaseGraph(ABC):
             return self._rows(f"MATCH {pattern} RETURN {what}")[0][0]
 
         return GraphSize(
-            documents=count("(c:Chunk)", "count(DISTINCT c.document)"),
+            documents=count("(d:Document)"),
             chunks=count("(c:Chunk)"),
             entities=count("(e:Entity)"),
             mentions=count("(:Chunk)-[m:MENTIONS]->(:Entity)"),

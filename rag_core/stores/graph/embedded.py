@@ -26,8 +26,8 @@ from rag_core.stores.graph.facts import Table
 
 _TYPES = {"aliases": "STRING[]", "mentions": "INT64", "level": "INT64", "rank": "DOUBLE", "weight": "DOUBLE"}
 _BUFFER_BYTES = 256 * 2**20
-_MOST_BYTES = 2**36
-"""The address space that a database reserves: the default of 8 TB is refused under a memory limit."""
+_MOST_BYTES = 2**34
+"""What a file may grow to: so much address space is reserved, and the default of 8 TB is refused under a limit."""
 _THREADS = 2
 
 _ROWS_AT_ONCE = 10_000

@@ -2,6 +2,8 @@
 
     Chunk -MENTIONS-> Entity -RELATES-> Entity        Entity -BELONGS_TO-> Community -PART_OF-> Community
 
+and a `Document` of each id that chunks have as their `document`.
+
 Every fact comes from one chunk and goes with it: an entity is there as long as a chunk mentions it, and its kind,
 description and aliases are what the chunks that mention it say.
 """
@@ -173,13 +175,17 @@ class GraphStore(Protocol):
 
     # writing
 
-    def replace(self, document: str, facts: Sequence[ChunkFacts], *, keep: Collection[str] = ()) -> None:
+    def replace(
+        self, document: str, facts: Sequence[ChunkFacts], *, keep: Collection[str] = (), name: str = "", made: str = ""
+    ) -> None:
         """Put these facts in the place of what the document said, wholly or not at all.
 
         A chunk whose facts are stored as they are costs nothing; entities that nothing mentions any more go.
 
         Args:
             keep: Chunks that are to stay as they are stored.
+            name: The document's, for queries.
+            made: What all of it was made from, for whoever wants to know whether it has to be made again.
         """
         ...
 
@@ -204,8 +210,12 @@ class GraphStore(Protocol):
         """Another number after every write: what is made from the graph may be kept as long as it is the same."""
         ...
 
-    def documents(self) -> dict[str, dict[str, str]]:
-        """What each chunk's facts were made from (`ChunkFacts.made`), by document and chunk."""
+    def documents(self) -> dict[str, str]:
+        """What each document was `made` from, by its id."""
+        ...
+
+    def chunks(self, document: str) -> dict[str, str]:
+        """What the facts of each of its chunks were made from (`ChunkFacts.made`), by the chunk's id."""
         ...
 
     def entities(self, ids: Sequence[str] | None = None) -> list[Entity]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rag_core.errors import GraphError
@@ -54,8 +56,19 @@ def test_a_changed_chunk_takes_the_place_of_the_old_one(graph: GraphStore) -> No
 
 def test_kept_chunks_stay_as_they_are(graph: GraphStore) -> None:
     filled(graph).replace("news", [facts("n3", "news", ("Churn", "ROSE IN", "Rome"))], keep=["n1"])
-    assert sorted(graph.documents()["news"]) == ["n1", "n3"]
+    assert sorted(graph.chunks("news")) == ["n1", "n3"]
     assert names(graph.entities()) == ["Churn", "DataWeave", "InnovateCorp", "Rome"]
+
+
+def test_what_was_made_from_what_is_kept_with_it(graph: GraphStore) -> None:
+    graph.replace("news", [replace(NEWS[0], made="a1")], name="news.pdf", made="v1")
+    before = graph.version
+    graph.replace("news", [replace(NEWS[0], made="a1")], name="news.pdf", made="v1")
+    assert (graph.version, graph.documents(), graph.chunks("news")) == (before, {"news": "v1"}, {"n1": "a1"})
+    graph.replace("news", [], keep=["n1"], name="news.pdf", made="v2")
+    assert (graph.documents(), graph.size().chunks) == ({"news": "v2"}, 1)
+    graph.forget("news")
+    assert graph.documents() == {}
 
 
 def test_a_forgotten_document_takes_along_what_nothing_else_mentions(graph: GraphStore) -> None:

@@ -1,0 +1,406 @@
+"""Graphs over the documents of a collection: built offline, told what they would cost, taken up again.
+
+    each document that is new or changed     chunks -> facts of those that are new or changed -> the graph
+    then                                     documents that are gone go; communities, with a report each
+
+What is done is noted in the graph itself, with the facts: a chunk knows what its facts were made from, and a document
+what all of its were. A build that was cut short goes on where it was, and one over what did not change costs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from pydantic import Field
+
+from rag_core.errors import EngineError, GraphError, RagError, Stopped
+from rag_core.fan_out import fan_out
+from rag_core.indexing.describing import Listening
+from rag_core.indexing.ledger import Ledger
+from rag_core.indexing.records import DocumentRecord
+from rag_core.llm.engine import Watch
+from rag_core.settings import Settings
+from rag_core.stores.graph import drop_graph, has_graph, open_graph
+from rag_core.stores.graph.facts import ChunkFacts, Community, GraphStore
+from rag_core.stores.weaviate.chunks import ChunkStore
+from rag_core.types import Chunk, Value
+
+_PAGE = 1_000
+_AT_ONCE = 4
+"""Chunks asked of a model at the same time."""
+_A_WRITE = {False: 500, True: 16}
+"""Chunks whose facts are written together, without a model and with one: what is lost where the work is cut short."""
+_MOST_FAILURES = 3
+"""Chunks in a row that the model fails on before the build ends."""
+_CHUNK_TOKENS = 120
+_REPLY_TOKENS = 300
+
+_log = logging.getLogger(__name__)
+
+
+class Extractor(Protocol):
+    """Says what a chunk says."""
+
+    def extract(self, chunk: Chunk) -> ChunkFacts: ...
+
+
+class Reporter(Protocol):
+    """Makes the communities of a graph, with their reports."""
+
+    def communities(self, store: GraphStore) -> Iterable[Community]: ...
+
+
+@dataclass(frozen=True)
+class Making:
+    """What a graph is made with. `name` is another one whenever the facts of the same chunk would be others."""
+
+    name: str
+    extractor: Callable[[Watch], Extractor]
+    reporter: Callable[[Watch], Reporter] | None = None
+    asks_model: bool = False
+    prompt_tokens: int = 0
+
+
+class GraphProgress(Value):
+    """How far a build is."""
+
+    stage: Literal["facts", "communities"] = "facts"
+    document: str = Field(default="", description="The name of the one it is at.")
+    done: int = Field(ge=0, description="Chunks, of those that have to be read; communities that have a report.")
+    total: int = Field(ge=0, description="0 where that is not known yet.")
+
+
+class GraphStatus(Value):
+    """How the graph of a collection is."""
+
+    collection: str
+    state: Literal["none", "building", "stale", "ready"]
+    documents: int = Field(ge=0, description="Those whose facts can be in it.")
+    changed: int = Field(default=0, ge=0, description="Documents that came, changed or went since it was built.")
+    waiting: int = Field(default=0, ge=0, description="Documents that are still being read.")
+    chunks: int = 0
+    entities: int = 0
+    relations: int = 0
+    communities: int = 0
+    progress: GraphProgress | None = Field(default=None, description="Only while this process builds it.")
+
+
+class GraphEstimate(Value):
+    """What building would take at most: chunks that did not change are left out when they are met."""
+
+    documents: int = 0
+    chunks: int = 0
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+Told = Callable[[GraphProgress], None]
+
+
+class Graphs:
+    """The graphs of one data directory, each opened when it is first asked for. Safe for threads."""
+
+    def __init__(self, ledger: Ledger, store: ChunkStore, settings: Settings, *, fingerprint: str) -> None:
+        """Wire them.
+
+        Args:
+            fingerprint: That of today's index: what was read for another one is not in it.
+        """
+        self._ledger = ledger
+        self._store = store
+        self._settings = settings
+        self._fingerprint = fingerprint
+        self._open: dict[str, GraphStore] = {}
+        self._opening = threading.RLock()
+        self._building: dict[str, GraphProgress] = {}
+
+    def close(self) -> None:
+        with self._opening:
+            for graph in self._open.values():
+                graph.close()
+            self._open.clear()
+
+    def graph(self, collection: str) -> GraphStore | None:
+        """The graph of a collection, without what documents said that are gone; None where none was built.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            GraphError: It cannot be opened.
+        """
+        tenant = self._ledger.tenant(collection)
+        if tenant not in self._open and not has_graph(self._settings, tenant):
+            return None
+        return self._opened(collection, tenant)
+
+    def status(self, collection: str) -> GraphStatus:
+        """How the graph of a collection is.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            GraphError: It cannot be opened.
+        """
+        tenant, now = self._ledger.tenant(collection), self._versions(collection)
+        graph = self.graph(collection)
+        then = {} if graph is None else {id_: made.partition(" ")[0] for id_, made in graph.documents().items()}
+        changed = sum(then.get(id_) != version for id_, version in now.items())
+        state: Literal["none", "building", "stale", "ready"]
+        state = "none" if not then else "stale" if changed else "ready"
+        size = None if graph is None else graph.size()
+        return GraphStatus(
+            collection=collection,
+            state="building" if tenant in self._building else state,
+            documents=len(now),
+            changed=changed,
+            waiting=len(self._ledger.documents(collection)) - len(now),
+            chunks=size.chunks if size else 0,
+            entities=size.entities if size else 0,
+            relations=size.relations if size else 0,
+            communities=size.communities if size else 0,
+            progress=self._building.get(tenant),
+        )
+
+    def estimate(self, collection: str, making: Making) -> GraphEstimate:
+        """What bringing the graph of a collection up to date would take.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            GraphError: The graph cannot be opened.
+        """
+        todo = self._todo(collection, self.graph(collection), making)
+        chunks = sum(record.chunks for record in todo)
+        calls = chunks if making.asks_model else 0
+        return GraphEstimate(
+            documents=len(todo),
+            chunks=chunks,
+            model_calls=calls,
+            input_tokens=calls * (_CHUNK_TOKENS + making.prompt_tokens),
+            output_tokens=calls * _REPLY_TOKENS,
+        )
+
+    def build(
+        self,
+        collection: str,
+        making: Making,
+        *,
+        anew: bool = False,
+        told: Told = lambda progress: None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> GraphStatus:
+        """Bring the graph of a collection up to date, here and now; what is as it was is not made again.
+
+        Args:
+            anew: Make all of it again.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            RagError: It is being built already, or nothing is there to be read yet.
+            GraphError: The graph cannot be opened or written.
+            EngineError: The model failed again and again; what was made until then is kept.
+            Stopped: The work was stopped meanwhile; what was made until then is kept.
+        """
+        tenant = self._ledger.tenant(collection)
+        if not self._versions(collection):
+            raise RagError(f"No document of {collection!r} has been read yet: add one, or wait until it is.")
+        with self._alone(collection, tenant):
+            graph = self._opened(collection, tenant)
+            if anew:
+                graph.clear()
+
+            def tell(progress: GraphProgress) -> None:
+                self._building[tenant] = progress
+                told(progress)
+
+            _Build(self, collection, tenant, graph, making, tell, stopped).run()
+        return self.status(collection)
+
+    def forget_document(self, collection: str, document: str) -> None:
+        """Forget what a document said; where the graph is out, that is done when it is opened next.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+        """
+        try:
+            if graph := self.graph(collection):
+                graph.forget(document)
+        except GraphError as error:
+            _log.warning("the graph of %s still has a deleted document: %s", collection, error)
+
+    def forget_collection(self, tenant: str) -> None:
+        """Remove the graph of a collection that is deleted."""
+        with self._opening:
+            if graph := self._open.pop(tenant, None):
+                graph.close()
+            try:
+                drop_graph(self._settings, tenant)
+            except GraphError as error:
+                _log.warning("the graph of a deleted collection is still there: %s", error)
+
+    # inside
+
+    def _opened(self, collection: str, tenant: str) -> GraphStore:
+        with self._opening:
+            if tenant not in self._open:
+                graph = open_graph(self._settings, tenant)
+                self._forget_gone(collection, graph)
+                self._open[tenant] = graph
+            return self._open[tenant]
+
+    def _forget_gone(self, collection: str, graph: GraphStore) -> None:
+        """Forget documents that went, or moved away, while nobody had the graph open."""
+        there = {record.id for record in self._ledger.documents(collection)}
+        for document in graph.documents():
+            if document not in there:
+                graph.forget(document)
+
+    def _versions(self, collection: str) -> dict[str, str]:
+        """What the chunks of each document were made of, by its id: of those that are read to their end."""
+        stale = self._ledger.stale(collection, self._fingerprint)
+        return {
+            record.id: _version(record, self._fingerprint)
+            for record in self._ledger.documents(collection)
+            if record.state in ("ready", "partial") and record.chunks and record.id not in stale
+        }
+
+    def _todo(self, collection: str, graph: GraphStore | None, making: Making) -> list[DocumentRecord]:
+        """The documents that have to be looked at, the oldest first."""
+        now = self._versions(collection)
+        then: Mapping[str, str] = {} if graph is None else graph.documents()
+        return [
+            record
+            for record in reversed(self._ledger.documents(collection))
+            if record.id in now and then.get(record.id) != _made(now[record.id], making)
+        ]
+
+    def _chunks(self, tenant: str, document: str) -> list[Chunk]:
+        found: list[Chunk] = []
+        while page := self._store.chunks(tenant, document, after=found[-1].id if found else None, limit=_PAGE):
+            found += page
+            if len(page) < _PAGE:
+                break
+        return found
+
+    @contextmanager
+    def _alone(self, collection: str, tenant: str) -> Iterator[None]:
+        with self._opening:
+            if tenant in self._building:
+                raise RagError(f"The graph of {collection!r} is being built already: wait until it is done.")
+            self._building[tenant] = GraphProgress(done=0, total=0)
+        try:
+            yield
+        finally:
+            self._building.pop(tenant)
+
+
+class _Build:
+    """One build: the documents that are new or changed, then the communities."""
+
+    def __init__(
+        self,
+        graphs: Graphs,
+        collection: str,
+        tenant: str,
+        graph: GraphStore,
+        making: Making,
+        tell: Told,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._of = graphs
+        self._collection = collection
+        self._tenant = tenant
+        self._graph = graph
+        self._making = making
+        self._tell = tell
+        self._stopped = stopped
+        self._done = self._total = self._failures = 0
+
+    def run(self) -> None:
+        now = self._of._versions(self._collection)
+        todo = self._of._todo(self._collection, self._graph, self._making)
+        self._total = sum(record.chunks for record in todo)
+        for record in todo:
+            self._document(record, _made(now[record.id], self._making))
+        self._of._forget_gone(self._collection, self._graph)
+        self._communities()
+
+    def _document(self, record: DocumentRecord, made: str) -> None:
+        chunks = {chunk.id: chunk for chunk in self._of._chunks(self._tenant, record.id)}
+        made_from = {id_: _hash(self._making.name, chunk.searchable_text) for id_, chunk in chunks.items()}
+        stored = self._graph.chunks(record.id)
+        todo = [chunk for id_, chunk in chunks.items() if stored.get(id_) != made_from[id_]]
+        self._done += len(chunks) - len(todo)
+        self._tell(self._progress(record))
+        # The old facts stay beside the new ones until all are there, and go with the last.
+        have, at_once = set(stored), _A_WRITE[self._making.asks_model]
+        for start in range(0, max(len(todo), 1), at_once):
+            facts = self._facts(todo[start : start + at_once], made_from)
+            if last := start + at_once >= len(todo):
+                have &= chunks.keys()
+            whole = last and all(one.made for one in facts)
+            self._graph.replace(record.id, facts, keep=have, name=record.name, made=made if whole else "")
+            have |= {one.chunk for one in facts}
+            self._done += len(facts)
+            self._tell(self._progress(record))
+
+    def _facts(self, chunks: Sequence[Chunk], made_from: Mapping[str, str]) -> list[ChunkFacts]:
+        """What chunks say; what the model failed on is what can be told without one, and is asked again next time."""
+
+        def work(chunk: Chunk) -> ChunkFacts:
+            self._go_on()
+            watch = Listening(self._stopped, lambda calls: None)
+            facts = self._making.extractor(watch).extract(chunk)
+            failed = self._making.asks_model and watch.failed
+            self._failures = self._failures + 1 if failed else 0
+            if self._failures >= _MOST_FAILURES:
+                raise EngineError(
+                    "overloaded", f"The model failed on {_MOST_FAILURES} passages: {watch.failed[-1].note}"
+                )
+            return replace(facts, made="" if failed else made_from[chunk.id])
+
+        found = fan_out(work, chunks, at_once=_AT_ONCE if self._making.asks_model else 1)
+        if wrong := [one for one in found if isinstance(one, RagError)]:
+            raise wrong[0]
+        return [one for one in found if not isinstance(one, RagError)]
+
+    def _communities(self) -> None:
+        if self._making.reporter is None:
+            return
+        watch = Listening(self._stopped, lambda calls: None)
+        found: list[Community] = []
+        for community in self._making.reporter(watch).communities(self._graph):
+            self._go_on()
+            found.append(community)
+            self._tell(GraphProgress(stage="communities", done=len(found), total=0))
+        if _known(found) != _known(self._graph.communities()):
+            self._graph.save_communities(found)
+
+    def _progress(self, record: DocumentRecord) -> GraphProgress:
+        return GraphProgress(document=record.name, done=self._done, total=max(self._done, self._total))
+
+    def _go_on(self) -> None:
+        if self._stopped():
+            raise Stopped("The work on the graph was stopped.")
+
+
+def _known(communities: Collection[Community]) -> set[tuple[str, str, str]]:
+    return {(community.id, community.title, community.report) for community in communities}
+
+
+def _version(record: DocumentRecord, fingerprint: str) -> str:
+    """Another one whenever its chunks were made anew: the seconds that took are hardly ever the same."""
+    return _hash(record.sha256, record.chunks, record.seconds, fingerprint)
+
+
+def _made(version: str, making: Making) -> str:
+    return f"{version} {making.name}"
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]

@@ -1,0 +1,124 @@
+"""The knowledge graphs of a workbench: built in the foreground or in the background, stopped, looked at."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from rag_core.errors import RagError, Stopped
+from rag_core.indexing.graph import GraphEstimate, Graphs, GraphStatus, Making, Told
+from rag_core.stores.graph.facts import GraphStore
+
+
+class KnowledgeGraphs:
+    """The graphs of one workbench. Safe for threads."""
+
+    def __init__(self, graphs: Graphs, making: Callable[[str, str | None], Making]) -> None:
+        """Wire them.
+
+        Args:
+            making: Gives what the graph of a collection is made with, by an engine's name, as the models are set now.
+        """
+        self._graphs = graphs
+        self._making = making
+        self._under_way: dict[str, threading.Thread] = {}
+        self._failed: dict[str, str] = {}
+        self._stopping: set[str] = set()
+        self._closing = threading.Event()
+
+    def close(self) -> None:
+        """Stop what is being built; it goes on at the next build."""
+        self._closing.set()
+        for thread in [*self._under_way.values()]:
+            thread.join()
+        self._graphs.close()
+
+    def graph(self, collection: str) -> GraphStore | None:
+        """The graph of a collection; None where none was built.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            GraphError: It cannot be opened.
+        """
+        return self._graphs.graph(collection)
+
+    def status(self, collection: str) -> GraphStatus:
+        """How the graph of a collection is.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            GraphError: It cannot be opened.
+        """
+        return self._graphs.status(collection)
+
+    def failed(self, collection: str) -> str | None:
+        """Why the last build that was started here came to no end, in a sentence."""
+        return self._failed.get(collection)
+
+    def estimate(self, collection: str, engine: str | None = None) -> GraphEstimate:
+        """What building would take; to be shown before it begins.
+
+        Args:
+            engine: 'keyless' or 'model'; the model where there is one, when not given.
+        """
+        return self._graphs.estimate(collection, self._making(collection, engine))
+
+    def build_graph(
+        self,
+        collection: str,
+        *,
+        engine: str | None = None,
+        anew: bool = False,
+        told: Told = lambda progress: None,
+    ) -> GraphStatus:
+        """Bring the graph of a collection up to date, here and now.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            RagError: It is being built already, nothing is there to be read, or the model or the store failed; the
+                message says what to do, and what was made is kept.
+        """
+        return self._graphs.build(
+            collection,
+            self._making(collection, engine),
+            anew=anew,
+            told=told,
+            stopped=lambda: self._closing.is_set() or collection in self._stopping,
+        )
+
+    def start(self, collection: str, *, engine: str | None = None, anew: bool = False) -> None:
+        """Bring it up to date in the background; `status` says how far it is, `failed` why it came to no end.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            GraphError: It cannot be opened.
+        """
+        self._graphs.status(collection)
+        if (thread := self._under_way.get(collection)) and thread.is_alive():
+            return
+        self._failed.pop(collection, None)
+        self._stopping.discard(collection)
+
+        def work() -> None:
+            try:
+                self.build_graph(collection, engine=engine, anew=anew)
+            except Stopped:
+                self._failed[collection] = "It was stopped: build again to go on."
+            except RagError as error:
+                self._failed[collection] = str(error)
+
+        thread = threading.Thread(target=work, daemon=True, name="graph")
+        self._under_way[collection] = thread
+        thread.start()
+
+    def stop(self, collection: str) -> None:
+        """Stop the build that was started here; what is made is kept."""
+        self._stopping.add(collection)
+
+    def forget_document(self, collection: str, document: str) -> None:
+        """Forget what a document said."""
+        self._graphs.forget_document(collection, document)
+
+    def forget_collection(self, tenant: str) -> None:
+        """Remove the graph of a collection, once nothing builds it any more."""
+        self._graphs.forget_collection(tenant)
