@@ -1,0 +1,215 @@
+"""Graphs of collections over a real Weaviate: what changed is read again, nothing else, and a stop loses nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag_core.errors import EngineError, RagError, Stopped, UnknownCollection
+from rag_core.indexing.graph import GraphProgress, Graphs, Making
+from rag_core.llm.engine import Call
+from rag_core.settings import Settings
+from rag_core.stores.graph.facts import ChunkFacts, Community, Entity, GraphStore, Mention, Relation, entity_id
+from rag_core.types import Chunk
+from rag_core.workbench import Workbench
+from tests.papers import a_pdf
+
+
+class Names:
+    """Says that a chunk relates every capitalised word to the first one, and counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+        self.failing = False
+        self.watch = None
+
+    def making(self, name: str = "names", *, model: bool = False, reports: bool = False) -> Making:
+        def listening(watch):
+            self.watch = watch
+            return self
+
+        return Making(name, listening, listening if reports else None, asks_model=model, prompt_tokens=50)
+
+    def extract(self, chunk: Chunk) -> ChunkFacts:
+        if self.failing:
+            call = Call(
+                signature="graph.extract", engine="keyless", prompt="", reply="", note="The model is overloaded."
+            )
+            self.watch.called(call)
+        self.read.append(chunk.text)
+        names = list(dict.fromkeys(re.findall(r"[A-Z]\w+", chunk.text)))
+        ids = [entity_id(name) for name in names]
+        return ChunkFacts(
+            chunk=chunk.id,
+            document=chunk.document,
+            entities=tuple(Entity(id_, name) for id_, name in zip(ids, names, strict=True)),
+            mentions=tuple(Mention(id_, chunk.id) for id_ in ids),
+            relations=tuple(Relation(ids[0], id_, "", 1.0, chunk.id) for id_ in ids[1:]),
+        )
+
+    def communities(self, store: GraphStore) -> Iterator[Community]:
+        yield Community("all", 0, None, tuple(one.id for one in store.entities()), "All", "Everything.")
+
+
+@pytest.fixture
+def collection() -> str:
+    return f"g {uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def graphs(workbench: Workbench, tmp_path: Path) -> Iterator[Graphs]:
+    settings = Settings(data_dir=tmp_path)
+    opened = Graphs(workbench._ledger, workbench._store, settings, fingerprint=workbench._fingerprint)
+    yield opened
+    opened.close()
+
+
+def put(workbench: Workbench, collection: str, folder: Path, name: str, *texts: str) -> str:
+    """A passages file, a chunk a text."""
+    folder.mkdir(exist_ok=True)
+    lines = [json.dumps({"id": str(at), "title": "", "text": text}) for at, text in enumerate(texts)]
+    (folder / name).write_text("\n".join(lines))
+    (result,) = workbench.ingest(folder / name, collection=collection)
+    assert result.state == "indexed"
+    return result.document
+
+
+def names_in(graphs: Graphs, collection: str) -> list[str]:
+    graph = graphs.graph(collection)
+    return [one.name for one in graph.entities()] if graph else []
+
+
+def test_a_graph_is_built_once_and_only_what_changed_is_read_again(workbench, graphs, collection, tmp_path) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.", "Ada wrote to Lovelace.")
+    put(workbench, collection, tmp_path / "in", "b.jsonl", "Turing read Ada.")
+    names = Names()
+    assert (graphs.status(collection).state, graphs.graph(collection)) == ("none", None)
+    assert graphs.estimate(collection, names.making()).chunks == 3
+    status = graphs.build(collection, names.making())
+    assert (status.state, status.documents, status.chunks, status.entities, status.relations) == ("ready", 2, 3, 4, 3)
+    assert (len(names.read), graphs.estimate(collection, names.making()).documents) == (3, 0)
+
+    graphs.build(collection, names.making())
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.", "Ada wrote to Somerville.")
+    assert (graphs.status(collection).state, graphs.status(collection).changed) == ("stale", 1)
+    assert graphs.build(collection, names.making()).state == "ready"
+    assert names.read[3:] == ["Ada wrote to Somerville."]
+    assert names_in(graphs, collection) == ["Ada", "Babbage", "Somerville", "Turing"]
+
+
+def test_another_way_of_making_it_reads_everything_again(workbench, graphs, collection, tmp_path) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    names = Names()
+    graphs.build(collection, names.making())
+    expected = graphs.estimate(collection, names.making("model 2", model=True))
+    assert (expected.chunks, expected.model_calls, expected.input_tokens > 50) == (1, 1, True)
+    graphs.build(collection, names.making("model 2", model=True))
+    graphs.build(collection, names.making("model 2", model=True), anew=True)
+    assert len(names.read) == 3
+
+
+def test_a_stopped_build_goes_on_where_it_was(workbench, graphs, collection, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("rag_core.indexing.graph._A_WRITE", {False: 2, True: 2})
+    texts = [f"Ada saw Engine{at}." for at in range(7)]
+    put(workbench, collection, tmp_path / "in", "a.jsonl", *texts)
+    names = Names()
+    seen: list[GraphProgress] = []
+    with pytest.raises(Stopped):
+        graphs.build(collection, names.making(), told=seen.append, stopped=lambda: len(names.read) >= 5)
+    assert (graphs.status(collection).state, graphs.status(collection).chunks) == ("stale", 4)
+    assert [(one.done, one.total, one.document) for one in seen] == [(at, 7, "a.jsonl") for at in (0, 2, 4)]
+    graphs.build(collection, names.making())
+    assert sorted(names.read[5:]) == sorted([*texts[4:]])
+    assert graphs.status(collection).entities == 8
+
+
+def test_a_changed_document_keeps_its_old_facts_until_the_new_ones_are_there(
+    workbench, graphs, collection, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr("rag_core.indexing.graph._A_WRITE", {False: 1, True: 1})
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    names = Names()
+    graphs.build(collection, names.making())
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Turing met Church.", "Turing met Newman.")
+    with pytest.raises(Stopped):
+        graphs.build(collection, names.making(), stopped=lambda: len(names.read) >= 2)
+    assert {"Ada", "Babbage"} < set(names_in(graphs, collection))
+    graphs.build(collection, names.making())
+    assert names_in(graphs, collection) == ["Church", "Newman", "Turing"]
+
+
+def test_what_a_model_failed_on_is_asked_again_and_three_in_a_row_end_the_build(
+    workbench, graphs, collection, tmp_path
+) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.", "Ada met Turing.")
+    names = Names()
+    names.failing = True
+    assert graphs.build(collection, names.making("m", model=True)).state == "stale"
+    put(workbench, collection, tmp_path / "in", "b.jsonl", *[f"Ada saw Engine{at}." for at in range(4)])
+    with pytest.raises(EngineError, match="overloaded"):
+        graphs.build(collection, names.making("m", model=True))
+    names.failing = False
+    names.read.clear()
+    assert graphs.build(collection, names.making("m", model=True)).state == "ready"
+    assert len(names.read) == 6
+
+
+def test_communities_are_made_after_the_facts_and_written_only_when_they_changed(
+    workbench, graphs, collection, tmp_path
+) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    names = Names()
+    assert graphs.build(collection, names.making(reports=True)).communities == 1
+    version = graphs.graph(collection).version
+    graphs.build(collection, names.making(reports=True))
+    assert graphs.graph(collection).version == version
+
+
+def test_a_deleted_document_leaves_the_graph_also_when_nobody_had_it_open(
+    workbench, graphs, collection, tmp_path
+) -> None:
+    first = put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    put(workbench, collection, tmp_path / "in", "b.jsonl", "Ada met Turing.")
+    put(workbench, collection, tmp_path / "in", "c.jsonl", "Ada met Church.")
+    graphs.build(collection, Names().making())
+    workbench.remove("a.jsonl", collection)
+    graphs.forget_document(collection, first)
+    assert names_in(graphs, collection) == ["Ada", "Church", "Turing"]
+    graphs.close()
+    workbench.remove("b.jsonl", collection)
+    assert names_in(graphs, collection) == ["Ada", "Church"]
+    assert graphs.status(collection).state == "ready"
+    tenant = workbench._ledger.tenant(collection)
+    graphs.forget_collection(tenant)
+    assert graphs.graph(collection) is None
+
+
+def test_documents_that_are_not_read_to_their_end_wait(workbench, graphs, collection, tmp_path) -> None:
+    paper = a_pdf(tmp_path / "p.pdf", "Ada met Babbage in the garden of the old house.")
+    workbench.ingest(paper, collection=collection, quick=True)
+    assert (graphs.status(collection).waiting, graphs.status(collection).documents) == (1, 0)
+    with pytest.raises(RagError, match="wait until it is"):
+        graphs.build(collection, Names().making())
+    with pytest.raises(UnknownCollection):
+        graphs.build("nowhere", Names().making())
+
+
+def test_a_graph_is_built_by_one_at_a_time(workbench, graphs, collection, tmp_path) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    names = Names()
+    states: list[str] = []
+
+    def told(progress: GraphProgress) -> None:
+        status = graphs.status(collection)
+        states.append(status.state)
+        assert status.progress == progress
+        with pytest.raises(RagError, match="being built already"):
+            graphs.build(collection, names.making())
+
+    graphs.build(collection, names.making(), told=told)
+    assert set(states) == {"building"}
