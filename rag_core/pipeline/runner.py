@@ -112,7 +112,7 @@ class Collaborators:
     replacements: Replacements = field(default_factory=lambda: Replacements({}, TECHNIQUES))
     web: WebSearch | None = None
     choices: Choices | None = None
-    graphs: Sequence[GraphStore] = ()
+    graphs: Callable[[], Sequence[GraphStore]] = tuple
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from rag_core.pipeline.points import Beginning
 from rag_core.pipeline.run import Run
 from rag_core.pipeline.runner import Choices, Collaborators, Request, check_question
 from rag_core.settings import Settings
+from rag_core.stores.graph.facts import GraphStore
 from rag_core.stores.weaviate.chunks import ChunkStore
 from rag_core.techniques.base import Turn
 from rag_core.techniques.replacements import Replacements
@@ -64,12 +65,14 @@ class Asking:
         *,
         fingerprint: str,
         met: Callable[[Iterable[Chunk]], None],
+        graph: Callable[[str], GraphStore | None] = lambda collection: None,
     ) -> None:
         """Wire what every run shares.
 
         Args:
             fingerprint: That of today's index: what was read for another one is not in it yet.
             met: Told the chunks that a search found by their words alone.
+            graph: Gives the graph of a collection; None where none was built.
         """
         self._settings = settings
         self._ledger = ledger
@@ -81,6 +84,7 @@ class Asking:
         self._replacements = replacements
         self._fingerprint = fingerprint
         self._met = met
+        self._graph = graph
         self._web = _web(settings)
 
     def prepared(self, asked: Asked, engine: Engine, default: str) -> tuple[Request, Collaborators]:
@@ -203,6 +207,7 @@ class Asking:
             passages=chunks,
             replacements=self._replacements,
             web=self._web,
+            graphs=lambda: [graph for collection in collections if (graph := self._graph(collection))],
         )
 
     def _searchable(self, collection: str) -> list[DocumentRecord]:

@@ -79,7 +79,7 @@ def ask(
         Reading(WordVectors()),
         engine or KeylessEngine(),
         passages=There(there or {}),
-        graphs=graphs,
+        graphs=lambda: graphs,
     )
     return run(Request(question=question, plan=plan, collection="Films"), with_, **how)
 

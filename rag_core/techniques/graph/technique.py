@@ -9,7 +9,7 @@ Sources: those of the ways; see the files beside this one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -105,7 +105,7 @@ class Graph:
     def __init__(
         self,
         settings: GraphSettings,
-        stores: Sequence[GraphStore],
+        graphs: Callable[[], Sequence[GraphStore]],
         passages: Passages,
         engine: Engine,
         reading: Reading,
@@ -113,10 +113,10 @@ class Graph:
         """Wire it.
 
         Args:
-            stores: The graphs of the searched collections; none where none was built.
+            graphs: Gives those of the searched collections; none where none was built.
         """
         self._settings = settings
-        self._stores = stores
+        self._graphs = graphs
         self._passages = passages
         self._engine = engine
         self._reading = reading
@@ -134,9 +134,10 @@ class Graph:
             GraphError: A store is out.
             StoreError: The chunks could not be read.
         """
-        if not self._stores:
+        stores = self._graphs()
+        if not stores:
             return GraphFound(hits=tuple(hits), why=NO_GRAPH)
-        found = _together([self._gone(store, question, hits, watch) for store in self._stores])
+        found = _together([self._gone(store, question, hits, watch) for store in stores])
         if not found.scores:
             return GraphFound(hits=tuple(hits), asked=found.asked, said=found.said, why=found.why)
         fused = self._fused(found, hits, where)[: max(self._settings.limit, len(hits))]

@@ -65,5 +65,5 @@ def found(
 ) -> GraphFound:
     """What the technique makes of a question."""
     made = GraphSettings.model_validate(settings)
-    technique = Graph(made, [graph] if graph else [], There(chunks), engine or KeylessEngine(), READING)
+    technique = Graph(made, lambda: [graph] if graph else [], There(chunks), engine or KeylessEngine(), READING)
     return technique.retrieve(question, hits, where or SearchFilter(), Watch())
