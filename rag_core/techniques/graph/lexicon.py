@@ -42,7 +42,8 @@ class Lexicon:
     def named_in(self, question: str) -> list[tuple[str, Sequence[int]]]:
         """`(name, entities)` that a question speaks of: the longest names first, none inside another.
 
-        A short name counts where it has a capital; 'song' in 'Netflix (Song)' only says which Netflix.
+        A short name counts where it has a capital, or where the question has none at all; 'song' in 'Netflix (Song)'
+        only says which Netflix.
         """
         asked = [
             (key, mark.lstrip("(\"'“‘")[:1].isupper() or mark[:1].isdigit())
@@ -50,6 +51,7 @@ class Lexicon:
             for key in words(mark)
         ]
         aside = {key for bracket in _IN_BRACKETS.findall(question) for key in words(bracket)}
+        in_small = not any(capital for _, capital in asked[1:])  # as many write into a search box
         taken = [False] * len(asked)
         found = []
         for length in range(min(_LONGEST, len(asked)), 0, -1):
@@ -60,7 +62,7 @@ class Lexicon:
                 if (
                     name not in self._found
                     or any(taken[span])
-                    or not (length >= _SURELY or any(capital for _, capital in asked[span]))
+                    or not (in_small or length >= _SURELY or any(capital for _, capital in asked[span]))
                     or all(key in STOP for key in keys)
                     or (length == 1 and keys[0] in aside)
                 ):

@@ -38,8 +38,10 @@ _OF_A_COMMUNITY = 12
 _LESS = 0.5
 """What counts, of the usual weight, a walk from a question that names nothing, and every way that is not the walk:
 these find a few chunks and know nothing of the others."""
-_DEEPER = 5
-"""Chunks of the walk for each that is wanted: a filter may leave some out."""
+_DEEPER = 20
+"""Chunks of the walk for each that is wanted, where a filter leaves some out."""
+_MOST_NAMED = 20
+"""Entities that a query is asked of: an ambiguous name may have hundreds."""
 _MET = 5
 """Entities that the first hits lead to, where the question names none."""
 _FALL = 0.1
@@ -137,23 +139,27 @@ class Graph:
         stores = self._graphs()
         if not stores:
             return GraphFound(hits=tuple(hits), why=NO_GRAPH)
-        found = _together([self._gone(store, question, hits, watch) for store in stores])
+        found = _together([self._gone(store, question, hits, where, watch) for store in stores])
         if not found.scores:
             return GraphFound(hits=tuple(hits), asked=found.asked, said=found.said, why=found.why)
         fused = self._fused(found, hits, where)[: max(self._settings.limit, len(hits))]
         shown = {hit.chunk.id for hit in fused}
+        mentions = tuple((entity, chunk) for entity, chunk in found.mentions if chunk in shown)
+        relations = found.relations[:_SHOWN]
+        drawn = {entity for entity, _ in mentions} | {end for one in relations for end in (one.source, one.target)}
+        first = sorted(found.entities, key=lambda one: one.id not in drawn and one.id not in found.asked)
         return GraphFound(
             hits=tuple(fused),
-            entities=tuple({"id": one.id, "name": one.name} for one in found.entities[:_SHOWN]),
+            entities=tuple({"id": one.id, "name": one.name} for one in first[: max(_SHOWN, len(drawn))]),
             asked=found.asked,
-            relations=tuple(_drawn(one) for one in found.relations[:_SHOWN]),
-            mentions=tuple((entity, chunk) for entity, chunk in found.mentions if chunk in shown),
+            relations=tuple(map(_drawn, relations)),
+            mentions=mentions,
             because={chunk: why for chunk, why in found.because.items() if chunk in shown},
             said=found.said,
             why=found.why,
         )
 
-    def _gone(self, store: GraphStore, question: str, hits: Sequence[Hit], watch: Watch) -> Way:
+    def _gone(self, store: GraphStore, question: str, hits: Sequence[Hit], where: SearchFilter, watch: Watch) -> Way:
         """One of the ways through one graph."""
         index = index_of(store)
         if not index.chunks:
@@ -165,19 +171,20 @@ class Graph:
         if self._settings.mode == "global":
             return self._global(store, index, question, watch)
         if self._settings.mode == "cypher":
-            return self._cypher(store, index, question, asked, watch)
-        return self._spread(index, asked, hits)
+            return self._cypher(store, index, question, asked[:_MOST_NAMED], watch)
+        wanted = max(self._settings.limit, len(hits))
+        return self._spread(index, asked, hits, wanted if where == SearchFilter() else wanted * _DEEPER)
 
-    def _spread(self, index: GraphIndex, asked: Sequence[int], hits: Sequence[Hit]) -> Way:
+    def _spread(self, index: GraphIndex, asked: Sequence[int], hits: Sequence[Hit], most: int) -> Way:
         walked = self._walk(index, asked, hits)
-        best = np.argsort(-walked.chunks, kind="stable")[: max(self._settings.limit, len(hits)) * _DEEPER]
-        most = float(walked.chunks[best[0]])
-        if not most:
+        best = np.argsort(-walked.chunks, kind="stable")[:most]
+        first = float(walked.chunks[best[0]])
+        if not first:
             return Way(why="Neither the question nor the first hits are in the graph.")
         # By the root, for the walk is where it began most of the time: what it found is not to count for nothing.
-        scores = {index.chunks[at]: float(walked.chunks[at] / most) ** 0.5 for at in best if walked.chunks[at] > 0}
+        scores = {index.chunks[at]: float(walked.chunks[at] / first) ** 0.5 for at in best if walked.chunks[at] > 0}
         over: dict[str, list[Entity]] = {}
-        for at in best[: self._settings.limit]:
+        for at in best:
             entities, weights = index.mentions_of(int(at))
             gone_over = np.argsort(-walked.entities[entities] * weights, kind="stable")[:_SHOWN_A_CHUNK]
             over[index.chunks[at]] = [index.entities[entities[one]] for one in gone_over]
@@ -188,7 +195,7 @@ class Graph:
             asked=_ids(own),
             entities=_once([*own, *(entity for met in over.values() for entity in met)]),
             mentions=[(entity.id, chunk) for chunk, met in over.items() for entity in met],
-            because={chunk: f"The walk came by {', '.join(one.name for one in met)}." for chunk, met in over.items()},
+            because={chunk: _came_by(met, own) for chunk, met in over.items()},
             why="" if asked else "The question names nothing that the graph knows: the walk began at the first hits.",
         )
 
@@ -329,6 +336,15 @@ def _together(ways: Sequence[Way]) -> Way:
         said=went[0].said if len(went) == 1 else {"graphs": [way.said for way in went if way.said]},
         why=" ".join(dict.fromkeys(way.why for way in went if way.why)),
     )
+
+
+def _came_by(met: Sequence[Entity], asked: Sequence[Entity]) -> str:
+    """Why the walk came to a chunk, by what it mentions."""
+    own = {entity.id for entity in asked}
+    named = ", ".join(entity.name for entity in met if entity.id in own)
+    others = ", ".join(entity.name for entity in met if entity.id not in own)
+    parts = [f"the question names {named}" if named else "", f"the walk came by {others}" if others else ""]
+    return f"It is there because {' and '.join(filter(None, parts))}."
 
 
 def _of_best(scores: Mapping[str, float]) -> dict[str, float]:

@@ -132,3 +132,18 @@ def test_a_question_about_a_name_that_is_nowhere_asks_for_what_is_mentioned_most
     told = found(graph, "what is this about?", mode="cypher")
     assert told.hits
     assert LAUNCH.id in ids(told.hits)
+
+
+@pytest.mark.parametrize("mode", ["spread", "local", "cypher"])
+def test_what_is_drawn_hangs_together(graph: GraphStore, mode: str) -> None:
+    told = found(graph, mode=mode)
+    drawn = {one["id"] for one in told.entities}
+    assert set(told.asked) <= drawn
+    assert {entity for entity, _ in told.mentions} <= drawn
+    assert {end for one in told.relations for end in (one["source"], one["target"])} <= drawn
+    assert set(told.because) <= set(ids(told.hits))
+
+
+def test_a_passage_says_what_the_question_names_in_it_and_what_led_to_it(graph: GraphStore) -> None:
+    because = found(graph, "What does InnovateCorp own?").because
+    assert because["deal"] == "It is there because the question names InnovateCorp and the walk came by DataWeave."

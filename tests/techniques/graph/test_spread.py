@@ -77,7 +77,8 @@ def test_a_graph_is_made_ready_once_for_each_version(tmp_path: Path) -> None:
     ("question", "names"),
     [
         ("Who made QuantumLeap Analytics?", ["quantumleap analytics"]),
-        ("who made quantumleap analytics?", []),
+        ("who made quantumleap analytics?", ["quantumleap analytics"]),
+        ("Who wrote the cambridge report for DataWeave?", ["dataweave"]),
         ("Where was the maker of QuantumLeap Analytics (DataWeave) born?", ["quantumleap analytics"]),
         ("Did Tomas Herrera know InnovateCorp’s president?", ["tomas herrera", "innovatecorp"]),
     ],
