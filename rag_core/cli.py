@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from rag_core.errors import PlanError, RagError, SettingsError, UnknownCollection, UnknownDocument
 from rag_core.evaluation.ledger import Ledger, summary
+from rag_core.indexing.tree import TreeEstimate, TreeProgress
 from rag_core.pipeline.plan import Plan, plan_from, with_assignments
 from rag_core.pipeline.run import Run
 from rag_core.settings import ROOT, Settings
@@ -117,6 +118,8 @@ def _ingest(parsed: argparse.Namespace) -> int:
             tokens = f"{expected.input_tokens:,} tokens in and {expected.output_tokens:,} out"
             _progress(f"Describing {expected.figures} figures takes about {tokens}: Ctrl-C ends it.")
             workbench.describe(parsed.collection, now=True, told=told)
+        if results and workbench.settings.enable_raptor:
+            _grow(workbench, parsed.collection)
     if not results:
         return _say("There is no document in there to index; name passages files (.jsonl, .jsonl.gz).", FAILED)
     return FAILED if any(result.state in ("failed", "partial") for result in results) else DONE
@@ -257,6 +260,44 @@ def _delete(parsed: argparse.Namespace) -> int:
     return DONE
 
 
+def _tree(parsed: argparse.Namespace) -> int:
+    with _workbench() as workbench:
+        collection = parsed.collection or workbench.default_collection()
+        if parsed.what == "build":
+            _grow(workbench, collection, engine=parsed.engine, anew=parsed.anew)
+        status = workbench.trees.status(collection)
+        expected = workbench.trees.estimate(collection, parsed.engine)
+    if parsed.json:
+        print(json.dumps(status.model_dump(mode="json") | {"estimate": expected.model_dump(mode="json")}))
+        return DONE
+    said = f", {status.changed} of {status.documents} documents changed" if status.state == "stale" else ""
+    levels = " + ".join(map(str, status.levels)) or "no"
+    print(f"{status.collection}: {status.state}{said}; {levels} summaries, from the lowest level up")
+    if expected.documents:
+        print(f"  to do: {_tree_cost(expected)}")
+    return DONE
+
+
+def _grow(workbench: Workbench, collection: str, *, engine: str | None = None, anew: bool = False) -> None:
+    """Bring a collection's tree up to date, with what it will take said first."""
+    _progress(f"Building the tree of {collection}: {_tree_cost(workbench.trees.estimate(collection, engine))}.")
+
+    def told(progress: TreeProgress) -> None:
+        if not progress.summaries % 20:
+            at = progress.document or "all documents together"
+            _progress(f"  {progress.done} of {progress.total} documents, {progress.summaries} summaries: {at}")
+
+    workbench.trees.build_tree(collection, engine=engine, anew=anew, told=told)
+
+
+def _tree_cost(expected: TreeEstimate) -> str:
+    chunks = f"{expected.documents} documents, {expected.chunks:,} chunks, about {expected.summaries:,} summaries"
+    if not expected.model_calls:
+        return chunks
+    tokens = f"{expected.input_tokens:,} tokens in and {expected.output_tokens:,} out"
+    return f"{chunks}, a model call each, about {tokens}; Ctrl-C ends it, and what is done is kept"
+
+
 def _doctor(parsed: argparse.Namespace) -> int:
     with _workbench() as workbench:
         parts = workbench.health()
@@ -332,6 +373,11 @@ def _parser() -> argparse.ArgumentParser:
     delete = _command(commands, "delete", _delete, "remove a document")
     delete.add_argument("document")
     delete.add_argument("--collection")
+    tree = _command(commands, "tree", _tree, "the tree of summaries over a collection, for the technique raptor")
+    tree.add_argument("what", choices=["build", "status"])
+    tree.add_argument("--collection")
+    tree.add_argument("--engine", choices=["keyless", "model"])
+    tree.add_argument("--anew", action="store_true", help="make all of it again")
     _command(commands, "doctor", _doctor, "how every part is, and what to do")
     _command(commands, "demo", _demo, "index the demo documents")
     _command(commands, "setup", _setup, "fetch the Weaviate server and the embedding weights")

@@ -153,6 +153,15 @@ class Settings(BaseModel):
     hyde_temperature: float | None = Field(
         default=None, ge=0, le=1.2, alias="HYDE_TEMPERATURE", description="The temperature of the first, by default."
     )
+    enable_raptor: bool | None = Field(
+        default=None, alias="ENABLE_RAPTOR", description="Whether the tree of summaries is on in the presets."
+    )
+    raptor_max_levels: int = Field(
+        default=3, ge=1, le=8, alias="RAPTOR_MAX_LEVELS", description="Levels of summaries that a tree has at most."
+    )
+    raptor_tree_path: Path | None = Field(
+        default=None, alias="RAPTOR_TREE_PATH", description="A file that a tree is also written to, as JSON."
+    )
     enable_self_rag: bool | None = Field(
         default=None, alias="ENABLE_SELF_RAG", description="Whether Self-RAG is on in the presets."
     )
@@ -228,6 +237,7 @@ class Settings(BaseModel):
                 self.enable_hyde,
                 {"num_hypotheticals": self.hyde_num_hypotheticals, "temperature": self.hyde_temperature},
             ),
+            "raptor": (self.enable_raptor, {}),
             "self_rag": (
                 self.enable_self_rag,
                 {"isrel_threshold": self.self_rag_isrel_threshold, "issup_min": self.self_rag_issup_min},

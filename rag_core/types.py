@@ -160,3 +160,11 @@ class SearchFilter(Value):
     documents: tuple[str, ...] = Field(default=(), description="Document ids.")
     kinds: tuple[ChunkKind, ...] = ()
     pages: tuple[int, ...] = ()
+
+    def admits(self, chunk: Chunk) -> bool:
+        """Whether a chunk is among what is searched."""
+        return (
+            (not self.documents or chunk.document in self.documents)
+            and (not self.kinds or chunk.kind in self.kinds)
+            and (not self.pages or any(place.page in self.pages for place in chunk.places))
+        )

@@ -200,7 +200,8 @@ def _searched(query: str, state: RunState, tools: Tools) -> list[Hit]:
     reranks = tools.rerank if not state.current_hop else None
     wanted = reranks.candidates(state.contexts) if reranks else state.contexts
     first = tools.hybrid.search(query, state.where, at_least=wanted)
-    further = [search for on, search in ((tools.expand, _by_terms), (tools.hyde, _by_answers)) if on]
+    searches = ((tools.expand, _by_terms), (tools.hyde, _by_answers), (tools.raptor, _by_summaries))
+    further = [search for on, search in searches if on]
     outcomes = fan_out(lambda search: search(query, first, wanted, state, tools), further, at_once=len(further))
     # One that failed is left out, and its span says why.
     lists = [outcome for outcome in outcomes if not isinstance(outcome, RagError)]
@@ -240,6 +241,17 @@ def _by_answers(
         hits = tools.hybrid.search(query, state.where, at_least=wanted, vector=vector)
         span.set(found=len(hits))
     return tools.hyde.weight, hits
+
+
+def _by_summaries(query: str, first: Sequence[Hit], _: int, state: RunState, tools: Tools) -> tuple[float, list[Hit]]:
+    """`(weight, hits)` of what stands under summaries near the question."""
+    assert tools.raptor is not None
+    with tools.tracer.span("raptor", lane=3) as span:
+        retrieved = tools.raptor.retrieve(query, first, state.where)
+        span.set(**retrieved.as_json())
+        if not retrieved.nodes:
+            span.set(skipped=True)
+    return (tools.raptor.weight if retrieved.hits else 0.0), list(retrieved.hits)
 
 
 def _reranked(rerank: Rerank, query: str, hits: Sequence[Hit], state: RunState, tools: Tools) -> list[Hit]:

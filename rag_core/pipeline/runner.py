@@ -37,6 +37,8 @@ from rag_core.techniques.hyde import Hyde, HydeSettings
 from rag_core.techniques.memory import Memory, MemorySettings
 from rag_core.techniques.multi_hop import MultiHop, MultiHopSettings
 from rag_core.techniques.multimodal import Multimodal, MultimodalSettings
+from rag_core.techniques.raptor.retrieving import Raptor, Summaries
+from rag_core.techniques.raptor.settings import RaptorSettings
 from rag_core.techniques.references import References, ReferencesSettings, references_in
 from rag_core.techniques.replacements import Replacements
 from rag_core.techniques.rerank import Rerank, RerankSettings
@@ -64,6 +66,7 @@ _STEP_OF = {
     "hybrid": "retrieve",
     "expand": "expand",
     "hyde": "hyde",
+    "raptor": "raptor",
     "rerank": "rerank",
     "graph": "graph",
     "multi_hop": "multi_hop",
@@ -109,6 +112,7 @@ class Collaborators:
     figures: Figures | None = None
     memories: Memories | None = None
     passages: Passages | None = None
+    summaries: Summaries | None = None
     replacements: Replacements = field(default_factory=lambda: Replacements({}, TECHNIQUES))
     web: WebSearch | None = None
     choices: Choices | None = None
@@ -349,6 +353,7 @@ def _tools(plan: Plan, with_: Collaborators, searcher: Searcher, tracer: Tracer,
         references=where_on("references", References, ReferencesSettings, searcher, with_.catalogue),
         expand=where_on("expand", Expand, ExpandSettings, engine, reading),
         hyde=where_on("hyde", Hyde, HydeSettings, engine, reading, embedder),
+        raptor=where_on("raptor", Raptor, RaptorSettings, with_.summaries, embedder) if with_.summaries else None,
         rerank=where_on("rerank", Rerank, RerankSettings, engine, reading),
         graph=where_on("graph", Graph, GraphSettings, with_.graphs, with_.passages, engine, reading)
         if with_.passages is not None
@@ -452,8 +457,12 @@ def _uses(plan: Plan, state: RunState, spans: tuple[Any, ...]) -> dict[str, Tech
     for span in spans:
         seconds[span.name] = seconds.get(span.name, 0.0) + span.duration_s
     errors = {span.name: span.error for span in spans if span.error and span.error_type != Stopped.__name__}
+    skipped = {span.name: str(span.attributes["why"]) for span in spans if span.attributes.get("skipped")}
     return {
-        name: _use(name, plan, state, seconds.get(_STEP_OF[name]), errors.get(_STEP_OF[name])) for name in TECHNIQUES
+        name: TechniqueUse(ran=False, why=skipped[name])
+        if name in skipped
+        else _use(name, plan, state, seconds.get(_STEP_OF[name]), errors.get(_STEP_OF[name]))
+        for name in TECHNIQUES
     }
 
 
@@ -488,6 +497,8 @@ def _why_not(name: str, state: RunState) -> str:
         "multimodal": "The evidence has no table.",
         "route": "You chose the collection, or there is only one.",
         "memory": "The question was not searched for.",
-        **dict.fromkeys(("expand", "hyde", "rerank", "graph"), "What the question names was found by its number."),
+        **dict.fromkeys(
+            ("expand", "hyde", "raptor", "rerank", "graph"), "What the question names was found by its number."
+        ),
         "multi_hop": "The first hop found nothing.",
     }.get(name, "The run was over before it.")

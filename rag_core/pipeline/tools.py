@@ -19,6 +19,7 @@ from rag_core.techniques.hyde import Hyde
 from rag_core.techniques.memory import Memory
 from rag_core.techniques.multi_hop import MultiHop
 from rag_core.techniques.multimodal import Multimodal
+from rag_core.techniques.raptor.retrieving import Raptor
 from rag_core.techniques.references import References
 from rag_core.techniques.rerank import Rerank
 from rag_core.techniques.rewrite import Rewrite
@@ -45,6 +46,7 @@ class Tools:
     references: References | None
     expand: Expand | None
     hyde: Hyde | None
+    raptor: Raptor | None
     rerank: Rerank | None
     graph: Graph | None
     multi_hop: MultiHop | None

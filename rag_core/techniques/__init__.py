@@ -17,6 +17,7 @@ from rag_core.techniques.hyde import HYDE_TECHNIQUE
 from rag_core.techniques.memory import MEMORY_TECHNIQUE
 from rag_core.techniques.multi_hop import MULTI_HOP
 from rag_core.techniques.multimodal import MULTIMODAL
+from rag_core.techniques.raptor import RAPTOR
 from rag_core.techniques.references import REFERENCES
 from rag_core.techniques.rerank import RERANK_TECHNIQUE
 from rag_core.techniques.rewrite import REWRITE_TECHNIQUE
@@ -39,6 +40,7 @@ TECHNIQUES: dict[str, Technique] = {
         HYBRID,
         EXPAND_TECHNIQUE,
         HYDE_TECHNIQUE,
+        RAPTOR,
         RERANK_TECHNIQUE,
         GRAPH,
         MULTI_HOP,

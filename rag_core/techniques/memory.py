@@ -21,7 +21,7 @@ from rag_core.llm.reading.names import names_of
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.reading.words import stems, words
 from rag_core.techniques.base import Catalogue, Memories, Passages, Remembered, Technique, TechniqueSettings
-from rag_core.types import Chunk, Hit, SearchFilter, Value
+from rag_core.types import Hit, SearchFilter, Value
 
 # What is asked for where the first word says so; 'what' may ask for anything.
 _SORT = re.compile(r"(?:who|when|where|why|how (?:many|much|long|large))\b", re.IGNORECASE)
@@ -85,7 +85,7 @@ class Memory:
         once = {" ".join(words(memory.question)): (close, memory) for close, memory in reversed(fitting)}
         best = sorted(once.values(), key=lambda pair: -pair[0])[: self._settings.most]
         recalled = [self._recalled(memory, close) for close, memory in best]
-        return [one for one in recalled if one and all(_within(hit.chunk, where) for hit in one.hits)]
+        return [one for one in recalled if one and all(where.admits(hit.chunk) for hit in one.hits)]
 
     def _similar(self, question: str, memories: Sequence[Remembered]) -> Iterator[tuple[float, Remembered]]:
         """How similar each question is: vectors alone have 'who founded it' and 'who led it' at 0.86."""
@@ -134,14 +134,6 @@ def with_recalled(hits: Sequence[Hit], recalled: Sequence[Recalled]) -> list[Hit
     least = min((hit.score for hit in hits), default=1.0)
     added = [hit.model_copy(update={"score": least * hit.score}) for id_, hit in remembered.items() if id_ not in found]
     return [*labelled, *added]
-
-
-def _within(chunk: Chunk, where: SearchFilter) -> bool:
-    return (
-        (not where.documents or chunk.document in where.documents)
-        and (not where.kinds or chunk.kind in where.kinds)
-        and (not where.pages or any(place.page in where.pages for place in chunk.places))
-    )
 
 
 def _same_particulars(one: str, other: str) -> bool:

@@ -32,6 +32,7 @@ from rag_core.web.pages import WithPages
 from rag_core.web.results import WebSearch
 from rag_core.web.search import web_search
 from rag_core.workbench.searched import Documents, Figures, Tenant, Tenants, Together
+from rag_core.workbench.trees import SummaryTrees
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class Asking:
         images: ImageEmbedder | None,
         reading: Reading,
         memories: MemoryStore,
+        trees: SummaryTrees,
         replacements: Replacements,
         *,
         fingerprint: str,
@@ -81,6 +83,7 @@ class Asking:
         self._images = images
         self._reading = reading
         self._memories = memories
+        self._trees = trees
         self._replacements = replacements
         self._fingerprint = fingerprint
         self._met = met
@@ -205,6 +208,7 @@ class Asking:
             figures=Figures(self._store, tenants, self._images, picture) if self._images else None,
             memories=self._memories.of(*tenants),
             passages=chunks,
+            summaries=self._trees.over(collections, chunks),
             replacements=self._replacements,
             web=self._web,
             graphs=lambda: [graph for collection in collections if (graph := self._graph(collection))],

@@ -21,6 +21,7 @@ from rag_core.indexing.ingest import Ingest
 from rag_core.indexing.job import Parts, fingerprint_of
 from rag_core.indexing.ledger import Ledger
 from rag_core.indexing.records import Captioned, CollectionInfo, DocumentRecord
+from rag_core.indexing.tree import Trees
 from rag_core.llm import connections
 from rag_core.llm.connections import ConnectionTest, ModelConnection
 from rag_core.llm.overrides import Overrides, checked
@@ -43,6 +44,7 @@ from rag_core.stores.weaviate.chunks import ChunkStore
 from rag_core.techniques import SIGNATURES, TECHNIQUES
 from rag_core.techniques.base import Turn
 from rag_core.techniques.describe import Describe, DescribeSettings, Estimate
+from rag_core.techniques.raptor.settings import TreeSettings
 from rag_core.techniques.replacements import Replacements
 from rag_core.types import Chunk, Element
 from rag_core.workbench.asking import Asked, Asking
@@ -60,7 +62,8 @@ from rag_core.workbench.health import (
 )
 from rag_core.workbench.ledgers import Ledgers
 from rag_core.workbench.plans import Plans
-from rag_core.workbench.searched import Tenant
+from rag_core.workbench.searched import Tenant, Tenants
+from rag_core.workbench.trees import SummaryTrees
 from rag_core.workbench.watching import Watched
 
 DEFAULT_COLLECTION = "Documents"
@@ -114,6 +117,20 @@ class Workbench:
         self._points = PointStore(settings.data_dir / "runs.sqlite")
         self._telemetry = Telemetry.from_settings(settings)
         self._memories = MemoryStore(settings.data_dir / "memories.sqlite")
+        self.trees = SummaryTrees(
+            Trees(
+                ledger,
+                store,
+                embedder,
+                settings.data_dir,
+                settings=TreeSettings(max_levels=settings.raptor_max_levels),
+                fingerprint=self._fingerprint,
+                copy=settings.raptor_tree_path,
+            ),
+            ledger,
+            lambda collection: Tenants([Tenant(store, ledger.tenant(collection), self._ingest.hurry)]),
+            self._engines.get,
+        )
         self._asking = Asking(
             settings,
             ledger,
@@ -122,6 +139,7 @@ class Workbench:
             images,
             self._reading,
             self._memories,
+            self.trees,
             replacements or Replacements({}, TECHNIQUES),
             fingerprint=self._fingerprint,
             met=self._ingest.hurry,
@@ -190,6 +208,7 @@ class Workbench:
         self._live.stop_all(timeout_s=5)
         if self._telemetry:
             self._telemetry.close()
+        self.trees.close()
         self._ingest.close()
         self._parser.close()
         self._store.close()
@@ -235,9 +254,10 @@ class Workbench:
             RagError: Documents of it are on their way to another one.
         """
         documents = [record.id for record in self._ledger.documents(name)]
+        self.trees.forget_collection(self._ledger.tenant(name))
         self._ingest.delete_collection(name)
         for document in documents:
-            self._memories.forget_document(document)
+            self._forget(document)
 
     def default_collection(self) -> str:
         """The collection meant where none is named: 'Documents', or the first that has any."""
@@ -285,9 +305,9 @@ class Workbench:
         self._ingest.move(document_id, collection)
 
     def delete(self, document_id: str) -> None:
-        """Remove a document with its chunks, its file and the answers remembered from it."""
+        """Remove a document with its chunks, its file, its summaries and the answers remembered from it."""
         self._ingest.delete(document_id)
-        self._memories.forget_document(document_id)
+        self._forget(document_id)
 
     def ingest(
         self,
@@ -737,6 +757,11 @@ class Workbench:
         except StoreError as error:
             _log.warning(str(error))
         waiting.clear()
+
+    def _forget(self, document_id: str) -> None:
+        """Forget what was made of a document."""
+        self._memories.forget_document(document_id)
+        self.trees.forget_document(document_id)
 
     def _describer(self) -> Describe | None:
         """What describes figures, where a model sees."""

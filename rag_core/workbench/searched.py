@@ -54,6 +54,10 @@ class Tenant:
         """Those of these chunks that are there."""
         return self._store.get(self._tenant, ids)
 
+    def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        """The text vectors, (dim,), of those of these chunks that have one."""
+        return self._store.vectors(self._tenant, ids)
+
 
 class Tenants:
     """Several collections, searched as one."""
@@ -80,6 +84,9 @@ class Tenants:
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         return [chunk for tenant in self._tenants for chunk in tenant.get(ids)]
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        return {id_: vector for tenant in self._tenants for id_, vector in tenant.vectors(ids).items()}
 
 
 def on_one_scale(hits: Sequence[Hit], alpha: float) -> list[Hit]:

@@ -1,0 +1,165 @@
+"""The trees of summaries, for questions and for the screens: how they are, what building would take, building them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from rag_core.errors import RagError, Stopped
+from rag_core.indexing.ledger import Ledger
+from rag_core.indexing.tree import Told, TreeEstimate, Trees, TreeStatus
+from rag_core.llm.engine import Engine
+from rag_core.techniques.raptor.nodes import Node, Tree
+from rag_core.types import Chunk, Value
+from rag_core.workbench.searched import Tenants
+
+
+class TreeView(Value):
+    """A tree as a screen draws it."""
+
+    status: TreeStatus
+    levels: tuple[tuple[Node, ...], ...]
+    """The summaries, the topmost level first. A child that is none of them is a chunk: `leaves` gives it."""
+    documents: Mapping[str, str]
+    """The names of the documents, by id."""
+
+
+class Searched:
+    """The tree over some collections, and the chunks under it, for one question."""
+
+    def __init__(self, trees: Trees, collections: Sequence[str], chunks: Tenants) -> None:
+        self._trees = trees
+        self._collections = collections
+        self._chunks = chunks
+
+    def tree(self) -> Tree:
+        return self._trees.tree(self._collections)
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        return self._chunks.get(ids)
+
+    def vectors(self, ids: Sequence[str]) -> Mapping[str, np.ndarray]:
+        return self._chunks.vectors(ids)
+
+
+class SummaryTrees:
+    """The trees of one workbench. Safe for threads."""
+
+    def __init__(self, trees: Trees, ledger: Ledger, chunks: Callable[[str], Tenants], engine: Callable[..., Engine]):
+        """Wire them.
+
+        Args:
+            chunks: Gives the chunks of a collection.
+            engine: Gives the engine of a name, as the models are set now.
+        """
+        self._trees = trees
+        self._ledger = ledger
+        self._chunks = chunks
+        self._engine = engine
+        self._under_way: dict[str, threading.Thread] = {}
+        self._failed: dict[str, str] = {}
+        self._stopping: set[str] = set()
+        self._closing = threading.Event()
+
+    def close(self) -> None:
+        """Stop what is being built; it goes on at the next build."""
+        self._closing.set()
+        for thread in [*self._under_way.values()]:
+            thread.join()
+        self._trees.close()
+
+    def status(self, collection: str) -> TreeStatus:
+        """How the tree of a collection is.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+        """
+        return self._trees.status(collection)
+
+    def failed(self, collection: str) -> str | None:
+        """Why the last build that was started here came to no end, in a sentence."""
+        return self._failed.get(collection)
+
+    def estimate(self, collection: str, engine: str | None = None) -> TreeEstimate:
+        """What building would take; to be shown before it begins.
+
+        Args:
+            engine: 'keyless' or 'model'; the model where there is one, when not given.
+        """
+        return self._trees.estimate(collection, self._engine(engine))
+
+    def build_tree(
+        self,
+        collection: str,
+        *,
+        engine: str | None = None,
+        anew: bool = False,
+        told: Told = lambda progress: None,
+    ) -> TreeStatus:
+        """Bring the tree of a collection up to date, here and now.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            RagError: It is being built already, nothing is there to be summarised, or the model failed; the message
+                says what to do, and what was made is kept.
+        """
+        return self._trees.build(
+            collection,
+            self._engine(engine),
+            anew=anew,
+            told=told,
+            stopped=lambda: self._closing.is_set() or collection in self._stopping,
+        )
+
+    def start(self, collection: str, *, engine: str | None = None, anew: bool = False) -> None:
+        """Bring it up to date in the background; `status` says how far it is, `failed` why it came to no end."""
+        self._ledger.tenant(collection)
+        if (thread := self._under_way.get(collection)) and thread.is_alive():
+            return
+        self._failed.pop(collection, None)
+        self._stopping.discard(collection)
+
+        def work() -> None:
+            try:
+                self.build_tree(collection, engine=engine, anew=anew)
+            except Stopped:
+                self._failed[collection] = "It was stopped: build again to go on."
+            except RagError as error:
+                self._failed[collection] = str(error)
+
+        thread = threading.Thread(target=work, daemon=True, name="tree")
+        self._under_way[collection] = thread
+        thread.start()
+
+    def stop(self, collection: str) -> None:
+        """Stop the build that was started here; what is made is kept."""
+        self._stopping.add(collection)
+
+    def tree(self, collection: str) -> TreeView:
+        """The tree of a collection, of what it holds now.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+        """
+        tree = self._trees.tree([collection])
+        levels = tuple(tuple(node for node in tree.nodes if node.level == level) for level in range(tree.levels, 0, -1))
+        names = {record.id: record.name for record in self._ledger.documents(collection)}
+        return TreeView(status=self.status(collection), levels=levels, documents=names)
+
+    def leaves(self, collection: str, node: str) -> list[Chunk]:
+        """The chunks under a node, with document, page and boxes, in order."""
+        return self._chunks(collection).get(self._trees.tree([collection]).leaves(node))
+
+    def over(self, collections: Sequence[str], chunks: Tenants) -> Searched:
+        """What a question over these collections searches."""
+        return Searched(self._trees, collections, chunks)
+
+    def forget_document(self, document: str) -> None:
+        """Forget everything that was summarised of a document."""
+        self._trees.forget_document(document)
+
+    def forget_collection(self, tenant: str) -> None:
+        """Forget what was summarised over the documents of a collection."""
+        self._trees.forget_collection(tenant)
