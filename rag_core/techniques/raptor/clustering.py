@@ -11,6 +11,7 @@ Source: Sarthi et al. 2024, "RAPTOR", section 3, https://arxiv.org/abs/2401.1805
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -21,6 +22,7 @@ MOST_COMPONENTS = 50
 """The paper's limit for one mixture."""
 SAMPLE = 1_000
 _STEP = 1.4
+_ROUNDS = 50
 _FEWEST = 4
 """Vectors that a component has on average, at least: a summary of fewer hardly shortens them."""
 _SMALLEST = 4
@@ -33,7 +35,7 @@ def soft_clusters(vectors: np.ndarray, *, threshold: float, largest: int) -> lis
     Args:
         vectors: (n, dim) float32, in an order that means something: what no mixture tells apart is cut by it.
         threshold: The probability from which a vector belongs to a cluster.
-        largest: The most vectors of a cluster, 2 at least.
+        largest: The most vectors of a cluster, 4 at least.
 
     Returns:
         Ascending row numbers, a cluster each, ordered by their first. Every row is in one at least; a cluster has
@@ -67,16 +69,24 @@ def _split(vectors: np.ndarray, rows: np.ndarray, threshold: float, largest: int
 def _memberships(vectors: np.ndarray, least: int, threshold: float) -> np.ndarray:
     """Which vectors belong to which component of the best mixture: (n, components) of bool; each to one at least."""
     # scikit-learn takes seconds to import, and only building needs it.
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
+    from threadpoolctl import threadpool_limits
 
     reduced = _reduced(vectors)
-    sample = reduced[:: max(1, -(-len(reduced) // SAMPLE))]
-    best, least_bic = None, np.inf
-    for components in _candidates(least, max(least, min(MOST_COMPONENTS, len(sample) // _FEWEST))):
-        mixture = GaussianMixture(components, covariance_type="spherical", random_state=0, max_iter=50).fit(sample)
-        if (bic := mixture.bic(sample)) < least_bic:
-            best, least_bic = mixture, bic
-    assert best is not None
+    sample = _sample(reduced)
+    most = max(least, min(MOST_COMPONENTS, len(sample) // _FEWEST))
+    mixtures = [
+        GaussianMixture(
+            components, covariance_type="spherical", init_params="k-means++", random_state=0, max_iter=_ROUNDS
+        )
+        for components in _candidates(least, most)
+    ]
+    # Threads that wait for each other cost ten times what they save on vectors this few.
+    with threadpool_limits(1), warnings.catch_warnings():
+        # What it warns of are vectors that are all alike, and fits that might still be a little better.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        best = min(mixtures, key=lambda mixture: mixture.fit(sample).bic(sample))
     likely = best.predict_proba(reduced)
     member = likely > threshold
     member[np.arange(len(member)), likely.argmax(axis=1)] = True
@@ -94,9 +104,13 @@ def _candidates(least: int, most: int) -> list[int]:
 def _reduced(vectors: np.ndarray) -> np.ndarray:
     """The vectors on their principal axes: (n, up to `DIMENSIONS`) float64."""
     centred = vectors.astype(np.float64) - vectors.mean(axis=0)
-    sample = centred[:: max(1, -(-len(centred) // SAMPLE))]
-    _, _, axes = np.linalg.svd(sample, full_matrices=False)
+    _, _, axes = np.linalg.svd(_sample(centred), full_matrices=False)
     return centred @ axes[:DIMENSIONS].T
+
+
+def _sample(rows: np.ndarray) -> np.ndarray:
+    """Some of the rows, at even distances."""
+    return rows[:: max(1, -(-len(rows) // SAMPLE))]
 
 
 def _in_order(rows: np.ndarray, largest: int) -> Sequence[np.ndarray]:
@@ -105,15 +119,12 @@ def _in_order(rows: np.ndarray, largest: int) -> Sequence[np.ndarray]:
 
 
 def _without_lone(vectors: np.ndarray, clusters: Sequence[np.ndarray], largest: int) -> list[np.ndarray]:
-    """The clusters with each lone row in the nearest that has room: a summary of one chunk would say it again."""
+    """The clusters with each lone row in the nearest of the others: a summary of one chunk would say it again."""
     kept = [cluster for cluster in clusters if len(cluster) > 1]
     covered = {int(row) for cluster in kept for row in cluster}
     lone = sorted({int(cluster[0]) for cluster in clusters if len(cluster) == 1} - covered)
-    for row in lone:
-        room = [at for at, cluster in enumerate(kept) if len(cluster) < largest]
-        if not room:
-            kept.append(np.array([row]))
-            continue
-        nearest = max(room, key=lambda at: float(vectors[kept[at]].mean(axis=0) @ vectors[row]))
-        kept[nearest] = np.sort(np.append(kept[nearest], row))
-    return kept
+    for row in lone if kept else ():
+        nearest = max(range(len(kept)), key=lambda at: float(vectors[kept[at]].mean(axis=0) @ vectors[row]))
+        larger = np.sort(np.append(kept.pop(nearest), row))
+        kept += _in_order(larger, largest)
+    return kept or [np.array([row]) for row in lone]

@@ -136,7 +136,8 @@ class Raptor:
             best = sorted(dict.fromkeys(here), key=lambda node: -close[node.id])[: self._settings.most_of_a_level]
             ways += best
             below += [tree.nodes[tree.row[child]] for node in best for child in node.children if child in tree.row]
-        taken = self._within_budget(ways)
+        # Where not all fit, those nearest to the chunks stay.
+        taken = self._within_budget(ways[::-1])[::-1]
         return taken, sum(node.tokens for node in taken)
 
     def _within_budget(self, ranked: Sequence[Node]) -> list[Node]:

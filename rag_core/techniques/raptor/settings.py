@@ -20,7 +20,7 @@ class TreeSettings(BaseModel):
     threshold: float = Field(
         default=0.1, gt=0, lt=1, description="The probability from which a node belongs to a cluster."
     )
-    largest: int = Field(default=12, ge=2, le=50, description="Nodes that one summary is made of, at most.")
+    largest: int = Field(default=12, ge=4, le=50, description="Nodes that one summary is made of, at most.")
     words: int = Field(default=90, ge=20, le=400, description="Words a summary, about.")
 
 
