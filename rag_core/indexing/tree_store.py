@@ -101,9 +101,9 @@ class TreeStore:
             for row in self._db.execute("SELECT * FROM grown").fetchall():
                 made_of = json.loads(row["made_of"])
                 if gone & made_of.keys():
-                    left = {scope: version for scope, version in made_of.items() if scope not in gone}
-                    self._cut(row["scope"], left)
-                    self._note(row["scope"], left, "")
+                    self._cut(row["scope"], made_of.keys() - gone)
+                    # Made of something that is nowhere: it is to be made again.
+                    self._note(row["scope"], made_of | dict.fromkeys(gone & made_of.keys(), ""), "")
 
     def _cut(self, scope: str, made_of: Iterable[str]) -> None:
         """Remove what stands over nodes that are there no more."""
