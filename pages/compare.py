@@ -39,6 +39,10 @@ workbench = get_workbench()
 def asked() -> None:
     """Start a run a column and put them in the address, so that a reload and a second tab find them."""
     setup: dict[str, Any] = st.session_state.columns.run
+    # The browser tells a press twice when the page is drawn anew meanwhile.
+    if setup["press"] == st.session_state.get("pressed"):
+        return
+    st.session_state.pressed = setup["press"]
     try:
         started = start(setup, plans_on_offer(shown_runs(address())))
     except RagError as error:

@@ -89,7 +89,8 @@ const running = ({ columns, views }) => columns.map(({ run }) => run).filter((id
 
 function run(state) {
   if (running(state).length || !state.question.trim() || state.columns.length < 2) return;
-  state.tell("run", setup(state));
+  // The browser may tell it twice, when the page is drawn anew meanwhile: a press has a name.
+  state.tell("run", { ...setup(state), press: `${Date.now()} ${Math.random()}` });
 }
 
 const setup = ({ question, columns }) => ({ question, columns: columns.map(({ asked: _, ...column }) => column) });
