@@ -232,3 +232,14 @@ def test_what_a_question_names_by_number_is_not_moved_by_the_graph() -> None:
     told = ask("What does page 1 say of Silent Harbour?", BARE.on("graph").on("references"), Library({"": [FILM]}))
     assert not spans(told, "graph")
     assert told.techniques["graph"].why == "What the question names was found by its number."
+
+
+def test_what_a_later_hop_finds_does_not_displace_what_the_graph_led_to(tmp_path: Path) -> None:
+    there = {hit.chunk.id: hit.chunk for hit in (FILM, TOWN)}
+    graph = EmbeddedGraph(tmp_path / "graph.lbug")
+    graph.replace("doc", [Extractor(KeylessEngine(), READING, Watch()).extract(chunk) for chunk in there.values()])
+    library = Library({"Silent Harbour": [FILM], "Anton": [ELSE]})
+    told = ask(QUESTION, BARE.on("graph").on("multi_hop"), library, graphs=[graph], there=there)
+    assert told.total_hops > 1
+    assert [hit.chunk.id for hit in told.evidence] == ["film", "town", "else"]
+    graph.close()

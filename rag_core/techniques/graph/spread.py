@@ -21,8 +21,8 @@ from scipy import sparse
 from rag_core.stores.graph.facts import Edges, Entity, GraphStore
 from rag_core.techniques.graph.lexicon import Lexicon
 
-_STEPS = 20
-"""Steps of the walk that are taken: the ranking of the first ten stays as it is from a dozen on."""
+_STEPS = 10
+"""Steps of the walk that are taken: forty found the same on two sets and cost four times as much."""
 _RELATED = 0.3
 """What a relation weighs beside a mention: 0 to 1 found the same, and 0.3 keeps what a model says of relations."""
 _ALIAS = 5.0
@@ -124,7 +124,9 @@ def _stochastic(between: sparse.csr_array, mentioned: sparse.csr_array) -> spars
     """Where a step from each node (a column) may go: columns that sum to 1, entities first, then chunks."""
     edges = sparse.block_array([[between, mentioned], [mentioned.T, None]], format="csr")
     going = np.asarray(edges.sum(axis=0)).ravel()
-    return sparse.csr_array(edges @ sparse.diags_array(1 / np.where(going > 0, going, 1)), dtype=np.float32)
+    steps = sparse.csr_array(edges @ sparse.diags_array(1 / np.where(going > 0, going, 1)), dtype=np.float32)
+    steps.indices, steps.indptr = steps.indices.astype(np.int32), steps.indptr.astype(np.int32)  # half the memory
+    return steps
 
 
 _kept: WeakKeyDictionary[GraphStore, GraphIndex] = WeakKeyDictionary()

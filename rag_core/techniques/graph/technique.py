@@ -123,6 +123,11 @@ class Graph:
         self._engine = engine
         self._reading = reading
 
+    @property
+    def search_weight(self) -> float:
+        """What the score of a chunk counts for that the search found and the graph did not lead to."""
+        return 1 - self._settings.weight * (1.0 if self._settings.mode == "spread" else _LESS)
+
     def retrieve(self, question: str, hits: Sequence[Hit], where: SearchFilter, watch: Watch) -> GraphFound:
         """The chunks that the graph leads to, fused with the hits of the search.
 
