@@ -73,21 +73,19 @@ def _memberships(vectors: np.ndarray, least: int, threshold: float) -> np.ndarra
     from sklearn.mixture import GaussianMixture
     from threadpoolctl import threadpool_limits
 
-    reduced = _reduced(vectors)
-    sample = _sample(reduced)
-    most = max(least, min(MOST_COMPONENTS, len(sample) // _FEWEST))
-    mixtures = [
-        GaussianMixture(
-            components, covariance_type="spherical", init_params="k-means++", random_state=0, max_iter=_ROUNDS
-        )
-        for components in _candidates(least, most)
-    ]
     # Threads that wait for each other cost ten times what they save on vectors this few.
     with threadpool_limits(1), warnings.catch_warnings():
         # What it warns of are vectors that are all alike, and fits that might still be a little better.
         warnings.simplefilter("ignore", ConvergenceWarning)
+        reduced = _reduced(vectors)
+        sample = _sample(reduced)
+        most = max(least, min(MOST_COMPONENTS, len(sample) // _FEWEST))
+        mixtures = [
+            GaussianMixture(n, covariance_type="spherical", init_params="k-means++", random_state=0, max_iter=_ROUNDS)
+            for n in _candidates(least, most)
+        ]
         best = min(mixtures, key=lambda mixture: mixture.fit(sample).bic(sample))
-    likely = best.predict_proba(reduced)
+        likely = best.predict_proba(reduced)
     member = likely > threshold
     member[np.arange(len(member)), likely.argmax(axis=1)] = True
     return member

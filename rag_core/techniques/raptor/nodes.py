@@ -50,6 +50,25 @@ class Tree:
         below = {child for node in self.nodes for child in node.children}
         return self.only(lambda node: node.id not in below)
 
+    @cached_property
+    def parents(self) -> dict[str, list[Node]]:
+        """The nodes directly over a node or a chunk, by its id."""
+        over: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for child in node.children:
+                over.setdefault(child, []).append(node)
+        return over
+
+    def over(self, id_: str) -> list[Node]:
+        """All nodes over a node or a chunk, each once, the nearest first."""
+        found: dict[str, Node] = {}
+        below = [id_]
+        while below:
+            new = {node.id: node for one in below for node in self.parents.get(one, ()) if node.id not in found}
+            found |= new
+            below = [*new]
+        return [*found.values()]
+
     @property
     def levels(self) -> int:
         """How many levels of summaries there are."""

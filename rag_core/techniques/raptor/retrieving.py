@@ -18,7 +18,9 @@ NO_TREE = (
     "The collection has no tree of summaries: build it on the Knowledge screen or by `python -m rag_core tree build`."
 )
 _OVER = 0.3
-"""What the closeness of the node above counts for a chunk, beside its own."""
+"""What the node above counts for a chunk, beside its own score."""
+_UNSEEN = 0.5
+"""What closeness counts for a chunk that the search did not find."""
 
 
 class Summaries(Protocol):
@@ -40,7 +42,7 @@ class Used(Value):
 
     id: str
     level: int
-    score: float = Field(description="Cosine with the question.")
+    score: float = Field(description="Its nearness to the question, about 0..1.")
     text: str
     document: str = Field(description="Empty where it is over several.")
     leaves: tuple[str, ...] = Field(description="Ids of the chunks under it that were looked at, nearest first.")
@@ -93,37 +95,38 @@ class Raptor:
             return Retrieved(why=NO_TREE)
         vector = self._embedder.embed_one(query)
         close = dict(zip((node.id for node in tree.nodes), (tree.vectors @ vector).tolist(), strict=True))
+        worth = _worth(tree, close, found, self._settings.found_weight)
         collapsed = self._settings.mode == "collapsed"
-        chosen, spent = self._collapsed(tree, close, found) if collapsed else self._from_the_top(tree, close)
+        chosen, spent = self._collapsed(tree, worth, found) if collapsed else self._from_the_top(tree, worth)
         # On the way from the top every node below that is near was chosen itself.
-        under = {node.id: self._descend(tree, [node], close, deeper=collapsed) for node in chosen}
+        under = {node.id: self._descend(tree, [node], worth, deeper=collapsed) for node in chosen}
         near = self._near(vector, {leaf for leaves in under.values() for leaf in leaves})
         nodes = tuple(
             Used(
                 id=node.id,
                 level=node.level,
-                score=round(close[node.id], 4),
+                score=round(worth[node.id], 4),
                 text=node.text,
                 document=node.document,
                 leaves=tuple(sorted((leaf for leaf in under[node.id] if leaf in near), key=lambda leaf: -near[leaf])),
             )
             for node in chosen
         )
-        return Retrieved(nodes=nodes, hits=tuple(self._evidence(nodes, near, where)), tokens=spent)
+        return Retrieved(nodes=nodes, hits=tuple(self._evidence(nodes, near, found, where)), tokens=spent)
 
-    def _collapsed(self, tree: Tree, close: Mapping[str, float], found: Sequence[Hit]) -> tuple[list[Node], int]:
+    def _collapsed(self, tree: Tree, worth: Mapping[str, float], found: Sequence[Hit]) -> tuple[list[Node], int]:
         """The nearest nodes of all levels within the budget, and the tokens of all that were taken."""
         chunks = [
             (hit.scores["dense"], Node(id=hit.chunk.id, level=0, document="", tokens=tokens_of(hit.chunk.text)))
             for hit in found
             if "dense" in hit.scores
         ]
-        summaries = [(close[node.id], node) for node in tree.nodes if node.level]
+        summaries = [(worth[node.id], node) for node in tree.nodes if node.level]
         ranked = sorted([*summaries, *chunks], key=lambda pair: -pair[0])
         taken = self._within_budget([node for _, node in ranked])
         return [node for node in taken if node.level], sum(node.tokens for node in taken)
 
-    def _from_the_top(self, tree: Tree, close: Mapping[str, float]) -> tuple[list[Node], int]:
+    def _from_the_top(self, tree: Tree, worth: Mapping[str, float]) -> tuple[list[Node], int]:
         """The nearest of the topmost nodes, then the nearest of their children, and so on down to the last summaries.
 
         Tops of trees of unequal height come in at their own level.
@@ -133,7 +136,7 @@ class Raptor:
         below: list[Node] = []
         for level in range(tree.levels, 0, -1):
             here = [node for node in [*tops, *below] if node.level == level]
-            best = sorted(dict.fromkeys(here), key=lambda node: -close[node.id])[: self._settings.most_of_a_level]
+            best = sorted(dict.fromkeys(here), key=lambda node: -worth[node.id])[: self._settings.most_of_a_level]
             ways += best
             below += [tree.nodes[tree.row[child]] for node in best for child in node.children if child in tree.row]
         # Where not all fit, those nearest to the chunks stay.
@@ -149,7 +152,7 @@ class Raptor:
                 taken.append(node)
         return taken
 
-    def _descend(self, tree: Tree, nodes: Sequence[Node], close: Mapping[str, float], *, deeper: bool) -> list[str]:
+    def _descend(self, tree: Tree, nodes: Sequence[Node], worth: Mapping[str, float], *, deeper: bool) -> list[str]:
         """The chunks under some nodes: all of their own, and those of the nodes below that stay nearest.
 
         A top may stand over thousands.
@@ -160,7 +163,7 @@ class Raptor:
             inner = [tree.nodes[tree.row[child]] for child in children if child in tree.row]
             leaves |= dict.fromkeys(child for child in children if child not in tree.row)
             leaves |= dict.fromkeys(node.id for node in inner if not node.level)
-            summaries = sorted((node for node in inner if node.level), key=lambda node: -close[node.id])
+            summaries = sorted((node for node in inner if node.level), key=lambda node: -worth[node.id])
             nodes = summaries[: self._settings.most_of_a_level] if deeper else []
         return [*leaves]
 
@@ -168,16 +171,55 @@ class Raptor:
         """The cosine of each chunk that is there and has a vector."""
         return {id_: float(own @ vector) for id_, own in self._summaries.vectors(sorted(leaves)).items()}
 
-    def _evidence(self, nodes: Sequence[Used], near: Mapping[str, float], where: SearchFilter) -> list[Hit]:
-        """The chunks under the nodes, by their own closeness and that of the best node above them."""
+    def _evidence(
+        self, nodes: Sequence[Used], near: Mapping[str, float], found: Sequence[Hit], where: SearchFilter
+    ) -> list[Hit]:
+        """The chunks under the nodes, by their own score and that of the best node above them.
+
+        A chunk that the search did not find has its closeness, beside that of the nearest that it did, at a discount.
+        """
         above: dict[str, Used] = {}
         for node in sorted(nodes, key=lambda node: node.score):
             above |= dict.fromkeys(node.leaves, node)
-        scores = {leaf: (1 - _OVER) * near[leaf] + _OVER * node.score for leaf, node in above.items()}
+        own, known = _own(near, found), {hit.chunk.id: hit.scores for hit in found}
+        most = max((node.score for node in nodes), default=1.0) or 1.0
+        scores = {leaf: (own[leaf] + _OVER * node.score / most) / (1 + _OVER) for leaf, node in above.items()}
         ranked = sorted(scores, key=lambda leaf: (-scores[leaf], leaf))
-        best, left, hits = max(scores.values(), default=1.0) or 1.0, self._settings.token_budget, []
+        left, hits = self._settings.token_budget, []
         for chunk in self._summaries.get(ranked):
-            if where.admits(chunk) and (left := left - tokens_of(chunk.text)) >= 0:
-                known = {"dense": near[chunk.id], "tree": above[chunk.id].score}
-                hits.append(Hit(chunk=chunk, score=max(0.0, scores[chunk.id] / best), scores=known))
+            tokens = tokens_of(chunk.text)
+            if where.admits(chunk) and tokens <= left:
+                left -= tokens
+                beside = {"dense": near[chunk.id], **known.get(chunk.id, {}), "tree": above[chunk.id].score}
+                hits.append(Hit(chunk=chunk, score=min(1.0, max(0.0, scores[chunk.id])), scores=beside))
         return hits
+
+
+def _worth(tree: Tree, close: Mapping[str, float], found: Sequence[Hit], weight: float) -> dict[str, float]:
+    """How near each node is to the question: its own closeness, and what the search found under it.
+
+    A summary says little by its words: names and numbers of the question stand in the chunks under it. The hits count
+    as they do for a page, the second for a half, the third for a third, and beside other nodes of the same level.
+
+    Source: Liu and Croft 2004, "Cluster-based retrieval using language models", https://doi.org/10.1145/1008992.1009026
+    """
+    under: dict[str, list[float]] = {}
+    for hit in found:
+        for node in tree.over(hit.chunk.id):
+            under.setdefault(node.id, []).append(hit.score)
+    mass = {id_: sum(s / rank for rank, s in enumerate(sorted(of, reverse=True), 1)) for id_, of in under.items()}
+    most: dict[int, float] = {}
+    for node in tree.nodes:
+        most[node.level] = max(most.get(node.level, 0.0), mass.get(node.id, 0.0))
+    nearest = max(close.values(), default=0.0)
+    return {
+        node.id: (1 - weight) * close[node.id] + weight * nearest * mass.get(node.id, 0.0) / (most[node.level] or 1.0)
+        for node in tree.nodes
+    }
+
+
+def _own(near: Mapping[str, float], found: Sequence[Hit]) -> dict[str, float]:
+    """The score of each chunk by itself: 0..1."""
+    dense = max((hit.scores.get("dense", 0.0) for hit in found), default=0.0) or max(near.values(), default=1.0)
+    known = {hit.chunk.id: hit.score for hit in found}
+    return {id_: known.get(id_, _UNSEEN * max(0.0, close) / (dense or 1.0)) for id_, close in near.items()}

@@ -37,4 +37,10 @@ class RaptorSettings(TechniqueSettings):
     weight: float = Field(
         default=0.5, ge=0, le=2, description="How much the chunks under summaries count beside those of the search."
     )
+    found_weight: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="How much the hits of the search under a summary count for it; 0 goes by its own vector alone.",
+    )
     most_of_a_level: int = Field(default=4, ge=1, le=20, description="Nodes that a question takes from one level.")

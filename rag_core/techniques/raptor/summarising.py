@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field
 from rag_core.llm.quoting import quoted
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.reading.sentences import sentences
-from rag_core.llm.reading.statements import ends_as_sentence
 from rag_core.llm.reading.words import stems
 from rag_core.llm.signature import ReplyError, Signature
 
@@ -38,6 +37,8 @@ _DANGLING = re.compile(
 # Whom and what these are is said before, unless the sentence itself has named it.
 _POINTS = re.compile(r"\b(?:he|him|his|she|her|hers|they|them|their|it|its|this|these|those)\b", re.IGNORECASE)
 _POINTS_FROM, _FEW = 4, 9
+_ENDS = re.compile(r"[.!。！][\"”’)]*$")
+_FOOTNOTE = re.compile(r"^\d{1,2}\s+[A-Z]\w*\s+[a-z]")  # '1 Cash flow less ...', and not '3 August 2023'
 _BEGINS = re.compile(r"^[\"“‘'(]?[A-Z0-9$€£¥]|^[\"“‘'(]?[^\W\d_a-z]")
 
 
@@ -86,8 +87,9 @@ def stands_alone(sentence: str) -> bool:
     letters = sum(sign.isalpha() or sign.isspace() for sign in sentence)
     return (
         len(sentence.split()) in _WORDS
-        and ends_as_sentence(sentence)
-        and not sentence.endswith(("...", "…", "?"))
+        and bool(_ENDS.search(sentence))
+        and not sentence.endswith("...")
+        and not _FOOTNOTE.match(sentence)
         and "|" not in sentence
         and letters >= _LETTERS * len(sentence)
         and bool(_BEGINS.match(sentence))

@@ -53,9 +53,19 @@ def test_summaries_bring_the_chunks_under_them_and_are_no_evidence_themselves() 
     found = raptor(most_of_a_level=1).retrieve("harbour ships", [], SearchFilter())
     assert [(node.id, node.level) for node in found.nodes] == [("ships", 1), ("top", 2)]
     assert {hit.chunk.id for hit in found.hits[:2]} == {"ship1", "ship2"}
-    assert found.hits[0].score == 1.0
-    assert all(0 <= hit.score <= 1 and hit.chunk.page for hit in found.hits)
+    assert all(0 < hit.score <= 1 and hit.chunk.page for hit in found.hits)
     assert {node.id for node in found.nodes}.isdisjoint(hit.chunk.id for hit in found.hits)
+
+
+def test_what_the_search_found_under_a_summary_speaks_for_it() -> None:
+    hit = a_hit(TEXTS["fox2"], id_="fox2").model_copy(update={"scores": {"dense": 0.4}})
+    by_vector, by_both = (
+        raptor(most_of_a_level=1, found_weight=weight).retrieve("harbour goods", [hit], SearchFilter())
+        for weight in (0, 1)
+    )
+    assert [node.id for node in by_vector.nodes if node.level == 1] == ["ships"]
+    assert [node.id for node in by_both.nodes if node.level == 1] == ["foxes"]
+    assert by_both.hits[0].chunk.id == "fox2"
 
 
 def test_from_the_top_only_what_lies_on_the_way_is_evidence() -> None:

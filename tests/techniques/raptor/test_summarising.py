@@ -45,6 +45,8 @@ def test_a_summary_keeps_to_its_words_and_speaks_of_different_passages() -> None
         "and so the harbour was dredged in 1931.",
         "1931 120 4,000 1932 140 4,900 1933.",
         "Nine days later, we can show it to them.”",
+        "1 Cash flow from operations less capital expenditure.",
+        "Participants who completed each task without help (n = 25)",
         "How often do you export data to a spreadsheet?",
     ],
 )
