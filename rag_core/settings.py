@@ -154,7 +154,9 @@ class Settings(BaseModel):
         default=None, ge=0, le=1.2, alias="HYDE_TEMPERATURE", description="The temperature of the first, by default."
     )
     enable_raptor: bool | None = Field(
-        default=None, alias="ENABLE_RAPTOR", description="Whether the tree of summaries is on in the presets."
+        default=None,
+        alias="ENABLE_RAPTOR",
+        description="Whether the tree of summaries is on in the presets; `ingest` then builds it, too.",
     )
     raptor_max_levels: int = Field(
         default=3, ge=1, le=8, alias="RAPTOR_MAX_LEVELS", description="Levels of summaries that a tree has at most."

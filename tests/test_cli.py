@@ -59,6 +59,17 @@ def lines(path: Path) -> Sequence[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def test_a_tree_is_built_and_told_of(data: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "tree.json"
+    done = run(data, "tree", "build", "--engine", "keyless", "--json", RAPTOR_TREE_PATH=str(copy))
+    assert done.returncode == 0, done.stderr
+    assert "1 documents, 3 chunks" in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["state"], told["levels"], told["estimate"]["documents"]) == ("ready", [1], 0)
+    (node,) = json.loads(copy.read_text(encoding="utf-8"))["nodes"]
+    assert len(node["children"]) == 3
+
+
 def test_one_question_is_answered_as_json_with_every_field(data: Path) -> None:
     done = run(data, "ask", "Where does the barn owl live?", "--json", "--set", "hybrid.alpha=0.3", "--off", "validate")
     assert done.returncode == 0, done.stderr

@@ -49,6 +49,7 @@ def test_a_wrong_value_is_one_line_with_name_value_and_what_is_allowed(name: str
         ({"ENABLE_HYDE": "true"}, {"hyde": (True, {})}),
         ({"ENABLE_HYDE": "0", "HYDE_NUM_HYPOTHETICALS": "5"}, {"hyde": (False, {"num_hypotheticals": 5})}),
         ({"HYDE_TEMPERATURE": "0"}, {"hyde": (None, {"temperature": 0.0})}),
+        ({"ENABLE_RAPTOR": "true", "RAPTOR_MAX_LEVELS": "4"}, {"raptor": (True, {})}),
         ({"ENABLE_CRAG": "yes", "CRAG_CONFIDENCE_THRESHOLD": "0.6"}, {"crag": (True, {"relevance_threshold": 0.6})}),
         (
             {"CRAG_WEB_FALLBACK_ENABLED": "true", "CRAG_REFINEMENT_ENABLED": "false"},

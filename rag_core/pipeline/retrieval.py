@@ -250,14 +250,13 @@ def _by_answers(
     return tools.hyde.weight, hits
 
 
-def _by_summaries(query: str, first: Sequence[Hit], _: int, state: RunState, tools: Tools) -> tuple[float, list[Hit]]:
+def _by_summaries(query: str, _: Sequence[Hit], wanted: int, state: RunState, tools: Tools) -> tuple[float, list[Hit]]:
     """`(weight, hits)` of what stands under summaries near the question."""
     assert tools.raptor is not None
     with tools.tracer.span("raptor", lane=3) as span:
-        retrieved = tools.raptor.retrieve(query, first, state.where)
-        span.set(**retrieved.as_json())
-        if not retrieved.nodes:
-            span.set(skipped=True)
+        deep = tools.hybrid.search(query, state.where, at_least=max(wanted, DEPTH))
+        retrieved = tools.raptor.retrieve(query, deep, state.where)
+        span.set(**retrieved.as_json(), skipped=not retrieved.nodes)
     return (tools.raptor.weight if retrieved.hits else 0.0), list(retrieved.hits)
 
 

@@ -8,7 +8,7 @@
     retrieving   all levels at once or from the top; the chunks under what was found become evidence
 
 The leaves are the stored chunks: they have some 100 tokens on average (93 to 141 in the demo's documents), as the
-paper's, their vectors are there already, and a citation ends at them. Costs a summary for every three or four chunks
+paper's, their vectors are there already, and a citation ends at them. Costs a summary for every four chunks
 while indexing, and no call for a question.
 
 Source: Sarthi et al. 2024, "RAPTOR: Recursive Abstractive Processing for Tree-Organized Retrieval",
