@@ -298,6 +298,31 @@ def _tree_cost(expected: TreeEstimate) -> str:
     return f"{chunks}, a model call each, about {tokens}; Ctrl-C ends it, and what is done is kept"
 
 
+def _graph(parsed: argparse.Namespace) -> int:
+    if (parsed.query is not None) != (parsed.what == "cypher"):
+        return _say("`graph cypher` needs a query, and `graph build` and `graph status` take none.", WRONG_USE)
+    with _workbench() as workbench:
+        collection = parsed.collection or workbench.default_collection()
+        if parsed.what == "cypher":
+            if (graph := workbench.graphs.graph(collection)) is None:
+                return _say(f"{collection!r} has no graph yet: `python -m rag_core graph build` makes it.", FAILED)
+            table = graph.cypher(parsed.query)
+            for row in table.rows:
+                known = dict(zip(table.columns, row, strict=True))
+                print(json.dumps(known, ensure_ascii=False) if parsed.json else "\t".join(map(str, row)))
+            return DONE
+        if parsed.what == "build":
+            expected = workbench.graphs.estimate(collection, parsed.engine)
+            tokens = f", {expected.input_tokens:,} tokens in and {expected.output_tokens:,} out, at most"
+            cost = tokens if expected.model_calls else ""
+            _progress(f"Building the graph of {collection}: {expected.chunks:,} chunks{cost}; Ctrl-C ends it.")
+            workbench.graphs.build_graph(collection, engine=parsed.engine, anew=parsed.anew)
+        status = workbench.graphs.status(collection)
+    counts = f"{status.entities:,} entities, {status.relations:,} relations, {status.communities:,} communities"
+    print(status.model_dump_json() if parsed.json else f"{status.collection}: {status.state}; {counts}")
+    return DONE
+
+
 def _doctor(parsed: argparse.Namespace) -> int:
     with _workbench() as workbench:
         parts = workbench.health()
@@ -378,6 +403,12 @@ def _parser() -> argparse.ArgumentParser:
     tree.add_argument("--collection")
     tree.add_argument("--engine", choices=["keyless", "model"])
     tree.add_argument("--anew", action="store_true", help="make all of it again")
+    graph = _command(commands, "graph", _graph, "the graph of a collection: build it, how it is, ask it in Cypher")
+    graph.add_argument("what", choices=["build", "status", "cypher"])
+    graph.add_argument("query", nargs="?")
+    graph.add_argument("--collection")
+    graph.add_argument("--engine", choices=["keyless", "model"])
+    graph.add_argument("--anew", action="store_true", help="make all of it again")
     _command(commands, "doctor", _doctor, "how every part is, and what to do")
     _command(commands, "demo", _demo, "index the demo documents")
     _command(commands, "setup", _setup, "fetch the Weaviate server and the embedding weights")

@@ -17,6 +17,7 @@ from rag_core.embedding.minilm import TextEmbedder
 from rag_core.embedding.weights import find_weights
 from rag_core.errors import RagError, StoreError, UnknownDocument
 from rag_core.evaluation.grading import Grader
+from rag_core.indexing.graph import Graphs, Making
 from rag_core.indexing.ingest import Ingest
 from rag_core.indexing.job import Parts, fingerprint_of
 from rag_core.indexing.ledger import Ledger
@@ -51,6 +52,7 @@ from rag_core.workbench.asking import Asked, Asking
 from rag_core.workbench.comparing import Comparing
 from rag_core.workbench.engines import EngineChoice, Engines
 from rag_core.workbench.files import FileResult, files_in, reason_of, result_of
+from rag_core.workbench.graphs import KnowledgeGraphs, making
 from rag_core.workbench.health import (
     PartHealth,
     disk_health,
@@ -131,6 +133,9 @@ class Workbench:
             lambda collection: Tenants([Tenant(store, ledger.tenant(collection), self._ingest.hurry)]),
             self._engines.get,
         )
+        self.graphs = KnowledgeGraphs(
+            Graphs(ledger, store, settings, fingerprint=self._fingerprint), self._graph_making
+        )
         self._asking = Asking(
             settings,
             ledger,
@@ -143,6 +148,7 @@ class Workbench:
             replacements or Replacements({}, TECHNIQUES),
             fingerprint=self._fingerprint,
             met=self._ingest.hurry,
+            graph=self.graphs.graph,
         )
         self._live = LiveRuns()
         grader = Grader(self._reading)
@@ -209,6 +215,7 @@ class Workbench:
         if self._telemetry:
             self._telemetry.close()
         self.trees.close()
+        self.graphs.close()
         self._ingest.close()
         self._parser.close()
         self._store.close()
@@ -255,6 +262,7 @@ class Workbench:
         """
         documents = [record.id for record in self._ledger.documents(name)]
         self.trees.forget_collection(self._ledger.tenant(name))
+        self.graphs.forget_collection(self._ledger.tenant(name))
         self._ingest.delete_collection(name)
         for document in documents:
             self._forget(document)
@@ -305,9 +313,12 @@ class Workbench:
         self._ingest.move(document_id, collection)
 
     def delete(self, document_id: str) -> None:
-        """Remove a document with its chunks, its file, its summaries and the answers remembered from it."""
+        """Remove a document with its chunks, its file and all that was made of it: summaries, facts, memories."""
+        record = self._ledger.document(document_id)
         self._ingest.delete(document_id)
         self._forget(document_id)
+        if record:
+            self.graphs.forget_document(record.collection, document_id)
 
     def ingest(
         self,
@@ -762,6 +773,9 @@ class Workbench:
         """Forget what was made of a document."""
         self._memories.forget_document(document_id)
         self.trees.forget_document(document_id)
+
+    def _graph_making(self, collection: str, engine: str | None) -> Making:
+        return making(self._engines.get(engine), Reading(self._embedder, self._ledger.statistics(collection)))
 
     def _describer(self) -> Describe | None:
         """What describes figures, where a model sees."""

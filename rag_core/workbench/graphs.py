@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
 
 from rag_core.errors import RagError, Stopped
 from rag_core.indexing.graph import GraphEstimate, Graphs, GraphStatus, Making, Told
+from rag_core.llm.engine import Engine, KeylessEngine
+from rag_core.llm.reading.reading import Reading
 from rag_core.stores.graph.facts import GraphStore
+from rag_core.techniques.graph.communities import Reporter
+from rag_core.techniques.graph.extraction import EXTRACT, Extractor
+
+_VERSION = 1
+"""Raised when the same chunk gives other facts without a model."""
+
+
+def making(engine: Engine, reading: Reading) -> Making:
+    """What a graph is made with by this engine."""
+    prompt = hashlib.sha256(EXTRACT.prompt.encode()).hexdigest()[:8]
+    keyless = engine.name == KeylessEngine.name
+    return Making(
+        name=f"{engine.name} {_VERSION}" if keyless else f"{engine.name} {prompt}",
+        extractor=lambda watch: Extractor(engine, reading, watch),
+        reporter=lambda watch: Reporter(engine, reading, watch),
+        asks_model=not keyless,
+        prompt_tokens=len(EXTRACT.prompt) // 4,
+    )
 
 
 class KnowledgeGraphs:
