@@ -11,7 +11,7 @@ const SUPPORT = {
   no_support: { class: "s-none", words: "no support" },
 };
 
-/** Draw a run's answer card. `act(name, value)` reaches the page: "stop", "feedback", "compare", "pays".
+/** Draw a run's answer card. `act(name, value)` reaches the page: "stop", "feedback", "compare", "pays"; null where there is none.
 
 While the run goes on, the card drawn `before` is drawn into: its foot stays, so that Stop is one button all the time. */
 export function answerCard(view, act, before) {
@@ -105,13 +105,13 @@ const underWay = (view) => (view.text || view.sentences.length ? stepUnderWay(vi
 function footer(view, act) {
   if (view.status === "running") {
     return h("div", { class: "meta" }, h("small", {}, underWay(view)),
-      h("button", { type: "button", class: "btn end", onclick: (event) => { event.currentTarget.disabled = true; act("stop", view.id); } }, "Stop"));
+      act && view.at === undefined && h("button", { type: "button", class: "btn end", onclick: (event) => { event.currentTarget.disabled = true; act("stop", view.id); } }, "Stop"));
   }
   const rate = (value, label) => h("button", {
     type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good: remember it for questions like it" : "This answer is wrong",
     onclick: () => act("feedback", { run: view.id, value: view.feedback === value ? null : value }),
   }, label);
-  return h("div", { class: "meta" }, facts(view), view.status !== "failed" && h("span", { class: "row end" }, draftAction(view), rate("good", "Good"), rate("wrong", "Wrong"), beside(view, act)));
+  return h("div", { class: "meta" }, facts(view), act && view.status !== "failed" && h("span", { class: "row end" }, draftAction(view), rate("good", "Good"), rate("wrong", "Wrong"), beside(view, act)));
 }
 
 /** What leads to Compare: this question with another plan, and without each technique in turn. */

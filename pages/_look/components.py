@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from streamlit.components.v2 import component
 
-from pages._look.files import LOOK_STAMP, styles
+from pages._look.files import INSPECTOR_SHEETS, LOOK_STAMP, styles
 
 # A component's own script runs from a blob address, where relative imports do not reach. So it only loads the
 # real module from this server; both components of a page then share the modules that they share.
@@ -27,20 +27,8 @@ def _component(module: str, *sheets: str):
 
 
 chat = _component("chat", "chat.css")
-run = _component(
-    "run",
-    "picture.css",
-    "table.css",
-    "timeline.css",
-    "evidence.css",
-    "reflection.css",
-    "healing.css",
-    "prompts.css",
-    "lit.css",
-    "chat.css",
-    "fork.css",
-    "run.css",
-)
+run = _component("run", *INSPECTOR_SHEETS)
+history = _component("history", "history.css")
 plan = _component("plan", "plan.css")
 library = _component("library", "library.css")
 reader = _component("reader", "picture.css", "reader.css")

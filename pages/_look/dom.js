@@ -2,6 +2,7 @@
    so what a document or a model wrote stays text. */
 
 const OWN_ADDRESS = /^\/v1\/[^\\]*$/;
+const OWN_PICTURE = /^data:image\/(png|jpeg);base64,[A-Za-z0-9+/=]*$/;
 
 /** Build an element: `h("p", {class: "small", onclick}, "text", child)`. Children that are null or false are left out. */
 export function h(tag, attributes = {}, ...children) {
@@ -18,7 +19,7 @@ function filled(element, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element[name] = value;
     else if (name === "style") for (const [key, text] of Object.entries(value)) element.style.setProperty(key, text);
-    else if ((name === "href" || name === "src") && !OWN_ADDRESS.test(value)) throw new Error(`not an address of ours: ${value}`);
+    else if ((name === "href" || name === "src") && !OWN_ADDRESS.test(value) && !(name === "src" && OWN_PICTURE.test(value))) throw new Error(`not an address of ours: ${value}`);
     else element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));

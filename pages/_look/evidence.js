@@ -2,7 +2,7 @@
 
 import { chunkActions } from "./acts.js";
 import { h, marked, outside, plural, shortName } from "./dom.js";
-import { litBoxes, pageAddress, pagePicture } from "./picture.js";
+import { litBoxes, pagePicture, readAhead, sourceOf } from "./picture.js";
 import { graded, heldUp, origins, relevance, tell, urlOf } from "./runs.js";
 import { rebuiltTable } from "./table.js";
 
@@ -93,9 +93,8 @@ function content(chunk, question) {
   const table = chunk.kind === "table" && chunk.html ? rebuiltTable(chunk.html) : null;
   if (table) return table;
   const parts = [];
-  if (chunk.image) {
-    parts.push(h("img", { class: "crop", loading: "lazy", alt: chunk.caption || "Figure", src: `/v1/documents/${encodeURIComponent(chunk.document)}/figures/${encodeURIComponent(chunk.image)}` }));
-  }
+  const crop = chunk.image && sourceOf(`/v1/documents/${encodeURIComponent(chunk.document)}/figures/${encodeURIComponent(chunk.image)}`);
+  if (crop) parts.push(h("img", { class: "crop", loading: "lazy", alt: chunk.caption || "Figure", src: crop }));
   const lines = chunk.text.replace(/\s*\n\s*/g, "\n").trim();
   const text = h("p", { class: "words", dir: "auto" }, marked(lines, question));
   parts.push(text);
@@ -124,5 +123,5 @@ function scoresOf({ scores }, most) {
 /** Have the page of a chunk at hand before it is opened. */
 export function fetchAhead(chunk, dpi) {
   const page = chunk?.places[0]?.page;
-  if (page) new Image().src = pageAddress(chunk.document, page, dpi);
+  if (page) readAhead(chunk.document, page, dpi);
 }

@@ -12,6 +12,21 @@ from pathlib import Path
 HERE = Path(__file__).parent
 MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
+INSPECTOR_SHEETS = (
+    "picture.css",
+    "table.css",
+    "timeline.css",
+    "evidence.css",
+    "reflection.css",
+    "healing.css",
+    "prompts.css",
+    "lit.css",
+    "chat.css",
+    "fork.css",
+    "run.css",
+)
+"""What the inspector of a run is drawn with, on a screen and in a file."""
+
 _FILES = {path.name: path.read_text(encoding="utf-8") for path in sorted(HERE.iterdir()) if path.suffix in MEDIA_TYPES}
 
 LOOK_STAMP = hashlib.sha256("".join(f"{name}\0{text}\0" for name, text in _FILES.items()).encode()).hexdigest()[:12]

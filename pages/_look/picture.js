@@ -9,11 +9,33 @@ const TAG_WIDTH = 5;
 /* What a page is drawn at when it is read; the same everywhere, so that it is drawn once. */
 export const PAGE_DPI = 110;
 
-export const pageAddress = (document, page, dpi) => `/v1/documents/${encodeURIComponent(document)}/pages/${page}.png?dpi=${dpi}`;
+const addressOf = (document, page) => `/v1/documents/${encodeURIComponent(document)}/pages/${page}.png`;
+export const pageAddress = (document, page, dpi) => `${addressOf(document, page)}?dpi=${dpi}`;
+
+/* In a run that was saved as a file: its pictures by their addresses, {src, dpi}; nothing is asked of a server there. */
+let held = null;
+export const holdPictures = (pictures) => { held = new Map(Object.entries(pictures)); };
+
+/** What an <img> shows for an address; null where a saved run does not hold it. */
+export const sourceOf = (address) => (held ? held.get(address)?.src ?? null : address);
+
+/** A page as {src, dpi}, or {reason} where there is none. A page that is read needs its own picture, not its thumbnail. */
+function pageSource(document, page, dpi) {
+  if (!held) return { src: pageAddress(document, page, dpi), dpi };
+  const found = held.get(addressOf(document, page));
+  return found && found.dpi * 2 > dpi ? found : { reason: found ? "Of this page the file holds a small picture only." : "The file holds no picture of this page." };
+}
+
+/** Have a page at hand before it is shown. */
+export function readAhead(document, page, dpi) {
+  if (!held) new Image().src = pageAddress(document, page, dpi);
+}
 
 /** The picture of a page at `dpi`, with `boxes` [{box, class, label?, tag?}] drawn over it in points of the page.
     A box with a label can be reached by keys; `size` {width, height} in points keeps its place until the picture is there. */
 export function pagePicture({ document, page, dpi, boxes, alt, lazy = false, blurred = null, size = null }) {
+  const source = pageSource(document, page, dpi);
+  if (source.reason) return h("div", { class: "page" }, h("small", { class: "nopicture" }, source.reason));
   const reached = boxes.some(({ label }) => label);
   const overlay = svg("svg", { class: "boxes", preserveAspectRatio: "none", ...(reached ? { role: "group", "aria-label": "What was read" } : { "aria-hidden": "true" }) }, boxes.flatMap(drawnBox));
   const image = h("img", { alt, class: "pixels", loading: lazy ? "lazy" : null, decoding: "async" });
@@ -27,11 +49,11 @@ export function pagePicture({ document, page, dpi, boxes, alt, lazy = false, blu
   image.onload = () => {
     frame.classList.add("drawn");
     // The size in points is the picture's size at its resolution, so no extra question is asked of the server.
-    if (!size) fit((image.naturalWidth * POINTS_AN_INCH) / dpi, (image.naturalHeight * POINTS_AN_INCH) / dpi);
+    if (!size) fit((image.naturalWidth * POINTS_AN_INCH) / source.dpi, (image.naturalHeight * POINTS_AN_INCH) / source.dpi);
   };
   image.onerror = () => reasonOf(image).then((reason) => frame.replaceChildren(h("small", { class: "nopicture" }, reason)));
-  image.setAttribute("src", pageAddress(document, page, dpi));
-  if (blurred) frame.style.setProperty("background-image", `url("${blurred}")`);
+  image.setAttribute("src", source.src);
+  if (blurred && !held) frame.style.setProperty("background-image", `url("${blurred}")`);
   return frame;
 }
 

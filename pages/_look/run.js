@@ -1,5 +1,7 @@
-/* The run beside the chat: its timeline, and under tabs the evidence, the reflection, the prompts and the page. */
+/* The inspector: all that a run did, live or stored. Its timeline, and under tabs the evidence, the reflection, the
+   prompts and the page; where it stands alone, without a chat beside it, the question and the answer come first. */
 
+import { answerCard } from "./answer.js";
 import { correction, hasCorrection } from "./correction.js";
 import { h, seconds, tabList } from "./dom.js";
 import { evidenceCards, fetchAhead } from "./evidence.js";
@@ -8,24 +10,27 @@ import { healing, healings } from "./healing.js";
 import { litPage } from "./lit.js";
 import { PAGE_DPI } from "./picture.js";
 import { promptCards } from "./prompts.js";
+import { Player } from "./replay.js";
+import { replayBar } from "./replay_bar.js";
 import { hasReflection, reflection } from "./reflection.js";
 import { bus, citedChunks, follow, held } from "./runs.js";
 import { lanes, summary } from "./timeline.js";
 
-/** Draw `data`: {run: id or null, questions: {id: question}, labels: {technique: what it is called}, problem}. */
+/** Draw `data`: {run: id or null, questions: {id: question}, labels: {technique: what it is called}, problem, alone, kept}. */
 export default function run({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
   const state = (root.state ??= { root, run: undefined, tab: "evidence", lit: null, drawn: {} });
-  Object.assign(state, { questions: data.questions, labels: data.labels });
-  state.branching ??= branching(setTriggerValue);
-  state.branching.refused(data.problem);
+  Object.assign(state, { questions: data.questions, labels: data.labels, alone: data.alone, kept: data.kept, act: setTriggerValue ?? null });
+  // A run beside its chat can be branched; one that stands alone is only looked at.
+  if (!data.alone && !data.kept) (state.branching ??= branching(setTriggerValue)).refused(data.problem);
   show(state, data.run);
   listen(state);
   return () => {
     state.end?.();
+    state.player?.end();
     clearInterval(state.clock);
     unlisten(state);
-    state.branching.end();
+    state.branching?.end();
     root.state = null;
   };
 }
@@ -65,19 +70,22 @@ function unlisten(state) {
 function show(state, id) {
   if (id === state.run) return;
   state.end?.();
-  Object.assign(state, { run: id, tab: "evidence", lit: null, drawn: {} });
+  state.player?.end();
+  Object.assign(state, { run: id, tab: "evidence", lit: null, drawn: {}, player: null });
   state.root.replaceChildren();
   if (!id) {
-    state.root.append(h("p", { class: "nothing" }, "Here you see how the answer comes about: each step as it happens, the evidence it found, and the page behind every citation."));
+    state.root.append(h("p", { class: "nothing" }, state.alone ? "Open a run to see what it did: each step with its time, the evidence, the checks, every prompt and reply, and the pages that it cites." : "Here you see how the answer comes about: each step as it happens, the evidence it found, and the page behind every citation."));
     return;
   }
   state.head = h("section", { class: "card tl", "aria-label": "Run" });
   state.bar = h("div", { class: "bar-of-tabs" });
   state.body = h("div", { class: "panel", role: "tabpanel" });
-  state.root.append(state.head, state.branching.element, state.bar, state.body);
+  state.answer = h("article", { class: "answered", "aria-label": "Answer", hidden: !state.alone });
+  state.playing = h("div", { class: "playing" });
+  state.root.append(state.answer, state.playing, state.head, state.branching?.element ?? "", state.bar, state.body);
   state.end = follow(id, (view) => {
-    state.view = { ...view, labels: state.labels, forks: true };
-    state.branching.draw(state.view);
+    state.view = { ...view, labels: state.labels, forks: Boolean(state.branching) };
+    state.branching?.draw(state.view);
     draw(state);
   });
 }
@@ -91,32 +99,72 @@ function choose(state, tab) {
 function draw(state) {
   const { view, drawn } = state;
   if (drawn.spans !== view.spans || drawn.status !== view.status) drawTimeline(state);
+  if (state.alone && state.drawn.view !== view) drawAnswer(state);
   drawTabs(state);
   drawPanel(state);
   if (drawn.status !== view.status && view.status !== "running") {
     for (const id of citedChunks(view).slice(0, 4)) fetchAhead(view.evidence.find((hit) => hit.chunk.id === id)?.chunk, PAGE_DPI);
   }
-  Object.assign(drawn, { spans: view.spans, status: view.status });
-  const live = view.status === "running";
+  Object.assign(drawn, { spans: view.spans, status: view.status, view });
+  const live = view.status === "running" && view.at === undefined;
   if (live && !state.clock) state.clock = setInterval(() => held() || drawTimeline(state), 200);
   if (!live && state.clock) state.clock = clearInterval(state.clock);
 }
 
+function drawAnswer({ view, answer, questions, act }) {
+  const question = view.question ?? questions[view.id] ?? "";
+  const asked = [view.plan?.name, view.engine, view.collection, (view.documents ?? []).join(", "), view.created_at && moment(view.created_at)].filter(Boolean);
+  answer.replaceChildren(
+    h("div", { class: "asked" }, h("h2", { class: "lead", dir: "auto" }, question),
+      h("p", { class: "row" }, h("small", { dir: "auto" }, asked.join(" · ")), view.imported && h("span", { class: "chip", title: `Imported ${moment(view.imported)}; its documents may not be here.` }, "⇥ imported"))),
+    answerCard(view, act));
+}
+
+const moment = (iso) => new Date(iso).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+
+/** Begin to replay the run, or leave off. */
+function replay(state) {
+  const { playing } = state;
+  if (state.player) {
+    state.player.end();
+    state.player = null;
+    playing.replaceChildren();
+    state.head.querySelector("[data-key=replay]")?.focus({ preventScroll: true });
+  } else {
+    const bar = replayBar(() => replay(state));
+    state.player = new Player(state.view, bar.follow);
+    playing.replaceChildren(bar);
+    choose(state, "evidence");
+    bar.querySelector(".play").focus({ preventScroll: true });
+  }
+}
+
 function drawTimeline(state) {
   const { view, head } = state;
-  const now = (performance.now() - view.began) / 1000;
+  const now = view.at ?? (performance.now() - view.began) / 1000;
   const open = new Set([...head.querySelectorAll("details[open]")].map((one) => one.dataset.lane));
   const focused = head.getRootNode().activeElement?.dataset?.key;
   const scrolled = head.querySelector(".lanes")?.scrollTop ?? 0;
-  const status = view.status === "running" ? h("span", { class: "chip on" }, h("i", { class: "pulse", "aria-hidden": "true" }), "running")
+  const status = view.status === "running" ? h("span", { class: "chip on" }, h("i", { class: "pulse", "aria-hidden": "true" }), view.at === undefined ? "running" : "replayed")
     : view.status === "done" ? h("span", { class: "chip num" }, seconds(view.seconds)) : h("span", { class: `chip ${view.status === "failed" ? "none" : "part"}` }, view.status === "failed" ? "○ failed" : "◐ stopped");
   head.replaceChildren(
     h("div", { class: "row head" }, h("h2", {}, "Run"), h("small", {}, summary(view)),
-      h("span", { class: "row end" }, status, view.status !== "running" && h("a", { class: "btn", href: `/v1/runs/${encodeURIComponent(view.id)}`, download: `run-${view.id}.json`, title: "The whole record as JSON" }, "Export"))),
+      h("span", { class: "row end" }, status, view.status !== "running" && ways(state))),
     h("div", { class: "lanes" }, lanes(view, now)));
   for (const one of head.querySelectorAll("details")) one.open = open.has(one.dataset.lane);
   if (focused) head.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   head.querySelector(".lanes").scrollTop = scrolled;
+}
+
+/** What can be done with a run that is over. */
+function ways(state) {
+  const { view, act, alone, kept } = state;
+  const file = (kind, title) => h("a", { class: "btn", "data-key": kind, href: `/v1/runs/${encodeURIComponent(view.id)}/export.${kind}`, download: `run-${view.id}.${kind}`, title, "aria-label": title }, kind.toUpperCase());
+  return [
+    view.spans.length > 0 && h("button", { type: "button", class: "btn", "data-key": "replay", title: "See it happen once more, at reading speed", onclick: () => replay(state) }, "Replay"),
+    !kept && [file("html", "Export as one HTML file that opens offline"), file("json", "Export the whole record as JSON")],
+    alone && act && h("button", { type: "button", class: "btn delete", "data-key": "delete", onclick: () => act("delete", view.id) }, "Delete"),
+  ];
 }
 
 function drawTabs(state) {

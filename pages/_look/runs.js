@@ -72,6 +72,14 @@ for (const kind of ["pointerup", "pointercancel"]) window.addEventListener(kind,
 /** Whether a pointer is down: what is drawn anew under it loses the press, and a selection its text. */
 export const held = () => pressed;
 
+/** Show a run as this view has it: a run that is replayed, or one that no server knows. */
+export function put(view) {
+  let one = followed.get(view.id);
+  if (!one) followed.set(view.id, (one = { view, draws: new Set(), due: false, source: null }));
+  one.view = view;
+  redraw(one);
+}
+
 function redraw(one) {
   if (one.due) return;
   one.due = true;
@@ -86,7 +94,7 @@ function redraw(one) {
   setTimeout(draw, 100);
 }
 
-const emptyView = (id) => ({
+export const emptyView = (id) => ({
   id, status: "running", text: "", sentences: [], evidence: [], spans: [], prompts: [], techniques: {}, began: performance.now(),
 });
 

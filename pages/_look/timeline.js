@@ -10,7 +10,7 @@ const PHASES = { question: 0, retrieve: 1, sub_queries: 2, answer: 3, heal: 4 };
 
 /** Draw the lanes of a view; `now` is the seconds since it began, for what is still open. */
 export function lanes(view, now) {
-  const end = Math.max(view.status === "running" ? now : 0, ...view.spans.map((span) => span.start_s + (span.duration_s ?? 0)), 1e-3);
+  const end = Math.max(view.lasts ?? 0, view.status === "running" ? now : 0, ...view.spans.map((span) => span.start_s + (span.duration_s ?? 0)), 1e-3);
   const left = skipped(view);
   const asked = lanesOf(view).map((one) => lane(view, one, end, now, one.phase === "question" ? left.filter(({ name }) => PHASE_OF_QUESTION.has(name)) : []));
   return [...asked, skippedLanes(view, left)].filter(Boolean);

@@ -9,6 +9,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -17,12 +18,19 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from pages._look.files import LOOK_STAMP, look_file
 from pages._server.comparing import ledger_estimate, ledger_events, side_by_side
 from pages._server.following import followed
+from pages._server.run_page import page_of
 from pages._server.state import NotOpen, get_workbench
 from pages._server.tabs import tab_listens
 from rag_core.errors import RagError
+from rag_core.pipeline.exchange import to_file
+from rag_core.pipeline.listing import RunQuery
 from rag_core.pipeline.live import LiveRun
 
 DPI = range(20, 301)
+KINDS = {"json": "application/json", "html": "text/html; charset=utf-8"}
+PAGING = (("offset", 0), ("limit", 50))
+MOST = 1_000_000
+FRESH = {"cache-control": "no-store"}
 FOREVER = {"cache-control": "private, max-age=31536000, immutable"}
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -44,6 +52,31 @@ def answered(handler: Handler) -> Handler:
 
 def not_found(what: str) -> JSONResponse:
     return JSONResponse({"error": f"There is no such {what} here."}, status_code=404)
+
+
+async def run_list(request: Request) -> Response:
+    """The runs that a query finds, and what they can be narrowed by: `{runs, found, kept, choices}`."""
+    asked = dict(request.query_params)
+    offset, limit = (int(given) if (given := asked.pop(name, "")).isdecimal() else usual for name, usual in PAGING)
+    try:
+        query = RunQuery.model_validate(asked)
+    except ValidationError as error:
+        names = ", ".join(sorted({str(fault["loc"][0]) for fault in error.errors()}))
+        return JSONResponse({"error": f"The list cannot be narrowed so: see {names}."}, status_code=400)
+    found = await run_in_threadpool(get_workbench().runs, query, offset=min(offset, MOST), limit=min(limit, MOST))
+    choices = await run_in_threadpool(get_workbench().run_choices)
+    return JSONResponse({**found.model_dump(mode="json"), "choices": choices.model_dump()}, headers=FRESH)
+
+
+async def run_file(request: Request) -> Response:
+    """A run as a file: its record as JSON, or all that the screen shows of it as one page that opens offline."""
+    run_id, kind = request.path_params["run"], request.path_params["kind"]
+    run = await run_in_threadpool(get_workbench().run, run_id)
+    if run is None or kind not in KINDS:
+        return not_found("run" if run is None else "kind of file")
+    data = await run_in_threadpool(to_file, run) if kind == "json" else await run_in_threadpool(page_of, run)
+    headers = {"content-disposition": f'attachment; filename="run-{run.id}.{kind}"', **FRESH}
+    return Response(data, media_type=KINDS[kind], headers=headers)
 
 
 async def run_record(request: Request) -> Response:
@@ -139,6 +172,8 @@ async def missing(_request: Request) -> Response:
 def routes() -> list[BaseRoute]:
     """All of /v1. The last one keeps Streamlit from answering unknown addresses with its page."""
     return [
+        Route("/v1/runs", answered(run_list)),
+        Route("/v1/runs/{run}/export.{kind}", answered(run_file)),
         Route("/v1/runs/{run}", answered(run_record)),
         Route("/v1/runs/{run}/events", answered(run_events)),
         Route("/v1/runs/{run}/branches", answered(run_branches)),

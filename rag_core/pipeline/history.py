@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from rag_core.errors import StoreError
+from rag_core.pipeline.listing import LISTING_SCHEMA, RunChoices, RunInfo, RunList, RunQuery, condition, row_of
 from rag_core.pipeline.run import Run
 from rag_core.types import Value
 
@@ -18,6 +19,9 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE INDEX IF NOT EXISTS runs_by_chat ON runs (chat, created_at);
 CREATE INDEX IF NOT EXISTS runs_by_time ON runs (created_at);
 """
+
+
+_LISTED = ",".join(RunInfo.model_fields)
 
 
 class ChatInfo(Value):
@@ -38,7 +42,8 @@ class History:
         self._db.execute("PRAGMA journal_mode=WAL")
         # A run lost in a power cut can be asked again; a sync for each would cost more than the search.
         self._db.execute("PRAGMA synchronous=NORMAL")
-        self._db.executescript(_SCHEMA)
+        self._db.executescript(_SCHEMA + LISTING_SCHEMA)
+        self._list_all()
 
     def keep(self, run: Run) -> None:
         """Write a run, over an earlier state of it.
@@ -50,6 +55,7 @@ class History:
         try:
             with self._lock, self._db:
                 self._db.execute("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?)", (*row, run.model_dump_json()))
+                self._write_row(run)
         except sqlite3.Error as error:
             raise StoreError(f"The run could not be kept: {error}. Make room on the disk.", retry=True) from error
 
@@ -78,9 +84,53 @@ class History:
         )
         return [ChatInfo(id=chat, first_question=question, at=last, runs=n) for chat, _, last, n, question in rows]
 
+    def find(self, query: RunQuery, offset: int = 0, limit: int = 50) -> RunList:
+        """The runs that a query finds, the newest first."""
+        where, values = condition(query)
+        page = f"SELECT {_LISTED} FROM listed WHERE {where} ORDER BY created_at DESC, id LIMIT ? OFFSET ?"
+        [(found, kept)] = self._rows(
+            f"SELECT (SELECT COUNT(*) FROM listed WHERE {where}), (SELECT COUNT(*) FROM listed)", *values
+        )
+        rows = self._rows(page, *values, limit, offset)
+        runs = tuple(RunInfo(**dict(zip(RunInfo.model_fields, row, strict=True))) for row in rows)
+        return RunList(runs=runs, found=found, kept=kept)
+
+    def choices(self) -> RunChoices:
+        """What the runs can be narrowed by."""
+        names = {
+            column: tuple(name for (name,) in self._rows(f"SELECT DISTINCT {column} FROM listed ORDER BY 1") if name)
+            for column in RunChoices.model_fields
+        }
+        return RunChoices(**names)
+
+    def delete(self, run_id: str) -> None:
+        """Forget a run.
+
+        Raises:
+            StoreError: The file cannot be written.
+        """
+        try:
+            with self._lock, self._db:
+                for table in ("runs", "listed"):
+                    self._db.execute(f"DELETE FROM {table} WHERE id = ?", (run_id,))
+        except sqlite3.Error as error:
+            raise StoreError(f"The run could not be deleted: {error}. Make room on the disk.", retry=True) from error
+
     def close(self) -> None:
         with self._lock:
             self._db.close()
+
+    def _write_row(self, run: Run) -> None:
+        row = row_of(run)
+        marks = ",".join("?" * len(row))
+        self._db.execute(f"INSERT OR REPLACE INTO listed ({','.join(row)}) VALUES ({marks})", tuple(row.values()))
+
+    def _list_all(self) -> None:
+        """Rows for the runs that were kept before there was a list."""
+        unlisted = [id_ for (id_,) in self._rows("SELECT id FROM runs WHERE id NOT IN (SELECT id FROM listed)")]
+        for run in filter(None, map(self.get, unlisted)):
+            with self._lock, self._db:
+                self._write_row(run)
 
     def _runs(self, where: str, *values: object) -> list[Run]:
         return [

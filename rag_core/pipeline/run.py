@@ -91,6 +91,7 @@ class Run(Value):
     branch: Branch | None = Field(
         default=None, description="None for a run of its own; else its cost is what came after it left its parent."
     )
+    imported: str | None = Field(default=None, description="When it came from a file; None: asked here.")
 
 
 class RunEvent(Value):

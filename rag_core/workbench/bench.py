@@ -6,9 +6,11 @@ import logging
 import sqlite3
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,8 +32,10 @@ from rag_core.llm.reading.reading import Reading
 from rag_core.llm.signature import Signature
 from rag_core.parsing.chunking import ChunkSettings
 from rag_core.parsing.parser import Parser
+from rag_core.pipeline.exchange import from_file
 from rag_core.pipeline.fork import Offer, edit_from, fork, offers
 from rag_core.pipeline.history import ChatInfo, History
+from rag_core.pipeline.listing import RunChoices, RunList, RunQuery
 from rag_core.pipeline.live import LiveRun, LiveRuns
 from rag_core.pipeline.memories import MemoryStore, memory_of
 from rag_core.pipeline.plan import Plan
@@ -452,6 +456,8 @@ class Workbench:
             RagError: There is no such document or page.
         """
         sizes = self._ledger.page_sizes(document_id)
+        if not sizes and self._ledger.document(document_id) is None:
+            raise RagError("The document of this page is not here: it was deleted, or the run came from elsewhere.")
         if not 0 < page <= len(sizes):
             raise RagError(f"That document has no page {page}.")
         return sizes[page - 1]
@@ -577,6 +583,46 @@ class Workbench:
     def run(self, run_id: str) -> Run | None:
         """The record of a run as it stands."""
         return self._history.get(run_id)
+
+    def runs(self, query: RunQuery | None = None, *, offset: int = 0, limit: int = 50) -> RunList:
+        """The runs that a query finds, all where none is given, the newest first."""
+        return self._history.find(query or RunQuery(), offset, limit)
+
+    def run_choices(self) -> RunChoices:
+        """The plans, engines and collections that the runs can be narrowed by."""
+        return self._history.choices()
+
+    def delete_run(self, run_id: str) -> None:
+        """Forget a run, and its answer where that was remembered.
+
+        Raises:
+            RagError: It is still under way.
+            StoreError: The disk is full or cannot be written.
+        """
+        if (live := self._live.get(run_id)) and not live.done:
+            raise RagError("This run is still under way: stop it, then delete it.")
+        self._history.delete(run_id)
+        self._memories.forget([run_id])
+
+    def import_run(self, data: bytes) -> Run:
+        """Keep a run from a file that `to_file` made, beside all others; the same one a second time is not kept again.
+
+        Returns:
+            The run as it is kept here: marked as imported, and under another id where its own is taken.
+
+        Raises:
+            RunFileError: It is no such file, or has what cannot be kept.
+            StoreError: The disk is full or cannot be written.
+        """
+        # A chat is this machine's: a run of another one must not become a turn of it.
+        given = from_file(data).model_copy(update={"chat": "", "feedback": None, "imported": None})
+        here = self._history.get(given.id)
+        if here and here.model_copy(update={"chat": "", "feedback": None, "imported": None}) == given:
+            return here
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        kept = given.model_copy(update={"imported": now, "id": uuid.uuid4().hex if here else given.id})
+        self._history.keep(kept)
+        return kept
 
     def chat(self, chat_id: str) -> list[Run]:
         """The runs of a conversation, oldest first."""
