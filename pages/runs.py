@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from pages._look import components
 from pages._parts.address import go_to, hold_address
 from pages._parts.asking import done, keep_or, nothing_asked, tried
 from pages._server.state import get_workbench
-from rag_core.errors import RagError
 from rag_core.pipeline.exchange import MOST_MB
 from rag_core.techniques import TECHNIQUES
 
@@ -19,8 +20,12 @@ def opened() -> None:
     go_to({"run": st.session_state.history.open})
 
 
-def compared() -> None:
-    go_to({"runs": ",".join(st.session_state.history.compare)})
+def compare_wanted() -> None:
+    st.session_state.go = ("compare.py", {"runs": ",".join(st.session_state.history.compare)})
+
+
+def ask_wanted() -> None:
+    st.session_state.go = ("ask.py", {})
 
 
 def feedback() -> None:
@@ -41,19 +46,21 @@ def changed() -> None:
     st.session_state.runs_version = st.session_state.get("runs_version", 0) + 1
 
 
-def imported(key: str) -> None:
-    file = st.session_state[key]
-    st.session_state.pop("import_problem", None)
-    if file is None:
-        return
-    try:
-        run = workbench.import_run(file.getvalue())
-    except RagError as error:
-        st.session_state.import_problem = f"{file.name}: {error}"
-    else:
-        go_to({"run": run.id})
+def import_wanted() -> None:
+    st.session_state.asking = ("import-run", ())
+
+
+@st.dialog("Import a run", on_dismiss=nothing_asked)
+def import_dialog() -> None:
+    """Take in a file as soon as it is there; what is wrong with it is said under it."""
+    st.caption(
+        "It is kept beside yours and marked as imported. Its documents stay where they are: pages that are not here "
+        "cannot be shown."
+    )
+    file = st.file_uploader("A run as JSON, as it is exported", type="json", max_upload_size=MOST_MB)
+    if file is not None and tried(lambda: go_to({"run": workbench.import_run(file.getvalue()).id})):
         changed()
-    st.session_state.imports = st.session_state.get("imports", 0) + 1
+        done()
 
 
 @st.dialog("Delete this run?", on_dismiss=nothing_asked)
@@ -70,26 +77,20 @@ def delete_dialog(run_id: str) -> None:
 def header() -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="title-row"):
         st.html("<h1>Runs</h1>", width="stretch")
-        with st.popover("Import"):
-            key = f"import-{st.session_state.get('imports', 0)}"
-            st.file_uploader(
-                "A run as JSON, as “Export” makes it", type="json", key=key, on_change=imported, args=(key,),
-                max_upload_size=MOST_MB,
-            )  # fmt: skip
-            st.caption("It is kept beside yours and marked as imported. Pages that are not here cannot be shown.")
-    if problem := st.session_state.get("import_problem"):
-        with st.container(horizontal=True, key="report", vertical_alignment="center"):
-            st.text(f"○ {problem}", width="stretch")
-            st.button("Close", type="tertiary", on_click=st.session_state.pop, args=("import_problem",))
+        st.button("Import", on_click=import_wanted)
 
 
-def history(selected: str | None, pair: list[str]) -> None:
+def history(selected: str | None) -> None:
     components.history(
         key="history",
-        data={"selected": selected, "pair": pair, "version": st.session_state.get("runs_version", 0)},
+        data={
+            "selected": selected,
+            "compares": Path(__file__).with_name("compare.py").is_file(),
+            "version": st.session_state.get("runs_version", 0),
+        },
         on_open_change=opened,
-        on_compare_change=compared,
-        on_ask_change=lambda: st.session_state.update(to_ask=True),
+        on_compare_change=compare_wanted,
+        on_ask_change=ask_wanted,
     )
 
 
@@ -108,20 +109,22 @@ def inspector(selected: str | None) -> None:
     )
 
 
+if "go" in st.session_state:
+    page, address = st.session_state.pop("go")
+    st.switch_page(page, query_params=address)
 hold_address()
-if st.session_state.pop("to_ask", False):
-    st.switch_page("ask.py")
-pair = [run for run in st.query_params.get("runs", "").split(",") if run][:2]
-selected = None if pair else st.query_params.get("run")
+selected = st.query_params.get("run")
 with st.container(key="runs"):
     header()
     left, right = st.columns([5, 7], gap="medium")
-    with left, st.container(key="history-side-beside" if selected or pair else "history-side"):
-        history(selected, pair)
+    with left, st.container(key="history-side-beside" if selected else "history-side"):
+        history(selected)
     with right, st.container(key="inspector-side"):
-        if selected or pair:
+        if selected:
             st.button("Back to the list", key="to-list", on_click=go_to, args=({},))
         inspector(selected)
 action, runs = st.session_state.get("asking", (None, ()))
 if action == "delete-run":
     delete_dialog(runs[0])
+elif action == "import-run":
+    import_dialog()

@@ -21,6 +21,7 @@ export function litPage(view, id, page) {
     pagePicture({
       document: chunk.document, page: shown, dpi: PAGE_DPI, boxes: [...others, ...litBoxes(chunk, shown)],
       alt: `Page ${shown} of ${chunk.name}, with the cited place lit: ${chunk.text.slice(0, 200)}`, blurred: pageAddress(chunk.document, shown, THUMBNAIL_DPI),
+      instead: h("p", { class: "quote", dir: "auto" }, chunk.text),
     }),
   ].filter(Boolean);
 }

@@ -32,10 +32,11 @@ export function readAhead(document, page, dpi) {
 }
 
 /** The picture of a page at `dpi`, with `boxes` [{box, class, label?, tag?}] drawn over it in points of the page.
-    A box with a label can be reached by keys; `size` {width, height} in points keeps its place until the picture is there. */
-export function pagePicture({ document, page, dpi, boxes, alt, lazy = false, blurred = null, size = null }) {
+    A box with a label can be reached by keys; `size` {width, height} in points keeps its place until the picture is there.
+    `instead` is what stands under the reason where there is no picture. */
+export function pagePicture({ document, page, dpi, boxes, alt, lazy = false, blurred = null, size = null, instead = null }) {
   const source = pageSource(document, page, dpi);
-  if (source.reason) return h("div", { class: "page" }, h("small", { class: "nopicture" }, source.reason));
+  if (source.reason) return without(h("div", { class: "page" }), source.reason, lazy, instead);
   const reached = boxes.some(({ label }) => label);
   const overlay = svg("svg", { class: "boxes", preserveAspectRatio: "none", ...(reached ? { role: "group", "aria-label": "What was read" } : { "aria-hidden": "true" }) }, boxes.flatMap(drawnBox));
   const image = h("img", { alt, class: "pixels", loading: lazy ? "lazy" : null, decoding: "async" });
@@ -51,9 +52,17 @@ export function pagePicture({ document, page, dpi, boxes, alt, lazy = false, blu
     // The size in points is the picture's size at its resolution, so no extra question is asked of the server.
     if (!size) fit((image.naturalWidth * POINTS_AN_INCH) / source.dpi, (image.naturalHeight * POINTS_AN_INCH) / source.dpi);
   };
-  image.onerror = () => reasonOf(image).then((reason) => frame.replaceChildren(h("small", { class: "nopicture" }, reason)));
+  image.onerror = () => reasonOf(image).then((reason) => without(frame, reason, lazy, instead));
   image.setAttribute("src", source.src);
   if (blurred && !held) frame.style.setProperty("background-image", `url("${blurred}")`);
+  return frame;
+}
+
+/** The frame with the reason in it, or, where it is small, with a word and the reason as its title. */
+function without(frame, reason, small, instead) {
+  frame.classList.add("gone");
+  frame.style.removeProperty("background-image");
+  frame.replaceChildren(h("small", { class: "nopicture", title: small ? reason : null }, small ? "no picture" : reason), ...(instead ? [instead] : []));
   return frame;
 }
 

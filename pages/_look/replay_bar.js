@@ -8,7 +8,8 @@ const SPEEDS = [0.5, 1, 2, 4];
 export function replayBar(leave) {
   const play = h("button", { type: "button", class: "btn play", onclick: () => bar.player.toggle() });
   const step = (by, label, name) => h("button", { type: "button", class: "btn", title: name, "aria-label": name, onclick: () => bar.player.step(by) }, label);
-  const far = h("input", { type: "range", min: "0", step: "1", "aria-label": "Step of the replay", oninput: ({ target }) => { bar.player.pause(); bar.player.go(Number(target.value)); } });
+  // Streamlit keeps arrows from moving what it did not draw itself.
+  const far = h("input", { type: "range", min: "0", step: "1", "aria-label": "Step of the replay", onkeydown: (event) => event.key !== "Escape" && event.stopPropagation(), oninput: ({ target }) => bar.player.step(Number(target.value) - bar.player.at) });
   const speed = h("select", { "aria-label": "Speed", onchange: ({ target }) => { bar.player.speed = Number(target.value); bar.player.wait(); } },
     SPEEDS.map((one) => h("option", { value: String(one), selected: one === 1 }, `${one}×`)));
   const said = h("span", { class: "said-now" });

@@ -95,8 +95,19 @@ function choose(state, tab) {
   draw(state);
 }
 
-/** Draw what changed, and only that: the lanes, the tabs, the panel. */
+/** Draw the run; a record from elsewhere may hold what no run of this version has. */
 function draw(state) {
+  try {
+    drawChanges(state);
+  } catch (problem) {
+    reportError(problem);
+    state.end?.();
+    state.root.replaceChildren(h("p", { class: "nothing" }, "This record holds what cannot be drawn; its JSON has all of it."));
+  }
+}
+
+/** Draw what changed, and only that: the lanes, the tabs, the panel. */
+function drawChanges(state) {
   const { view, drawn } = state;
   if (drawn.spans !== view.spans || drawn.status !== view.status) drawTimeline(state);
   if (state.alone && state.drawn.view !== view) drawAnswer(state);
@@ -116,7 +127,7 @@ function drawAnswer({ view, answer, questions, act }) {
   const asked = [view.plan?.name, view.engine, view.collection, (view.documents ?? []).join(", "), view.created_at && moment(view.created_at)].filter(Boolean);
   answer.replaceChildren(
     h("div", { class: "asked" }, h("h2", { class: "lead", dir: "auto" }, question),
-      h("p", { class: "row" }, h("small", { dir: "auto" }, asked.join(" · ")), view.imported && h("span", { class: "chip", title: `Imported ${moment(view.imported)}; its documents may not be here.` }, "⇥ imported"))),
+      h("p", { class: "row" }, h("small", { dir: "auto" }, asked.join(" · ")), view.imported && h("span", { class: "chip", title: "It came from a file; its documents may not be here." }, `⇥ imported ${moment(view.imported)}`))),
     answerCard(view, act));
 }
 

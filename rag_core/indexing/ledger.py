@@ -561,7 +561,7 @@ class Ledger:
     def _known(self, document_id: str) -> sqlite3.Row:
         row = self._row("SELECT * FROM documents WHERE id = ?", document_id)
         if row is None:
-            raise RagError("That document is no longer there.")
+            raise RagError("That document is not here; it may have been deleted.")
         return row
 
     def _transaction(self) -> _Transaction:

@@ -456,8 +456,6 @@ class Workbench:
             RagError: There is no such document or page.
         """
         sizes = self._ledger.page_sizes(document_id)
-        if not sizes and self._ledger.document(document_id) is None:
-            raise RagError("The document of this page is not here: it was deleted, or the run came from elsewhere.")
         if not 0 < page <= len(sizes):
             raise RagError(f"That document has no page {page}.")
         return sizes[page - 1]

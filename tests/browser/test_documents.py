@@ -163,5 +163,5 @@ def test_a_citation_of_a_deleted_document_says_that_it_is_gone(
     answer = other.locator(".st-key-chat .a")
     expect(answer).to_contain_text("31 litres")
     answer.locator(".cite").first.click()
-    expect(other.locator(".st-key-run .panel .page")).to_contain_text("no longer there")
+    expect(other.locator(".st-key-run .panel .page")).to_contain_text("is not here")
     other.context.close()

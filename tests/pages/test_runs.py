@@ -38,6 +38,7 @@ def run(workbench: Workbench) -> Run:
 
 
 def imported(app: AppTest, data: bytes) -> AppTest:
+    next(button for button in app.button if button.label == "Import").click().run()
     assert not app.file_uploader[0].set_value([("run.json", data, "application/json")]).run().exception
     return app
 
@@ -110,7 +111,7 @@ def test_an_imported_run_is_marked_and_stands_beside_the_others(shown: Workbench
 def test_a_bad_file_is_refused_in_one_sentence_and_nothing_is_kept(shown: Workbench) -> None:
     kept = shown.runs().kept
     app = imported(screen("runs"), b"{}")
-    assert "run.json: This is no exported run" in texts(app)
+    assert "This is no exported run" in texts(app)
     assert "run" not in app.query_params
     assert shown.runs().kept == kept
 
