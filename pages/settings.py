@@ -158,6 +158,14 @@ def data() -> None:
     st.subheader("Your data", anchor=False)
     st.caption("Documents, index, history and settings are kept here, and only here:")
     st.code(str(workbench.settings.data_dir), language=None)
+    st.subheader("Backup", anchor=False)
+    st.caption(
+        "Documents, runs, saved plans, prompts and models in one file, made while the app goes on. Like the directory, "
+        "it has your keys and the passwords of locked files: keep it private."
+    )
+    st.link_button("Back up everything", "/v1/backup", icon=":material/download:")
+    st.caption("To have it back, in an empty directory, where documents are indexed anew at the next start:")
+    st.code("RAGSCOPE_DATA_DIR=NEW python -m rag_core restore FILE", language=None)
 
 
 with st.container(key="settings"):

@@ -22,6 +22,7 @@ from rag_core.pipeline.run import Run
 from rag_core.settings import ROOT, Settings
 from rag_core.techniques import TECHNIQUES
 from rag_core.workbench import DEFAULT_COLLECTION, DEMO_COLLECTION, DEMO_FOLDER, FileResult, Workbench
+from rag_core.workbench.backup import back_up, restore
 from rag_core.workbench.plans import Plans
 from rag_core.workbench.verifying import GivenAnswer, Verifier
 
@@ -323,6 +324,21 @@ def _graph(parsed: argparse.Namespace) -> int:
     return DONE
 
 
+def _backup(parsed: argparse.Namespace) -> int:
+    contents = back_up(Settings.from_env().data_dir, Path(parsed.file))
+    print(
+        f"{parsed.file}: {len(contents.files):,} files, {contents.size / 1e6:,.1f} MB. Keep it as you keep your keys."
+    )
+    return DONE
+
+
+def _restore(parsed: argparse.Namespace) -> int:
+    data_dir = Settings.from_env().data_dir
+    contents = restore(Path(parsed.file), data_dir)
+    print(f"{len(contents.files):,} files are back in {data_dir}; its documents are indexed anew when the app starts.")
+    return DONE
+
+
 def _doctor(parsed: argparse.Namespace) -> int:
     with _workbench() as workbench:
         parts = workbench.health()
@@ -409,6 +425,10 @@ def _parser() -> argparse.ArgumentParser:
     graph.add_argument("--collection")
     graph.add_argument("--engine", choices=["keyless", "model"])
     graph.add_argument("--anew", action="store_true", help="make all of it again")
+    backup = _command(commands, "backup", _backup, "everything of the data directory in one file")
+    backup.add_argument("file", metavar="FILE")
+    restoring = _command(commands, "restore", _restore, "put a backup into an empty data directory")
+    restoring.add_argument("file", metavar="FILE")
     _command(commands, "doctor", _doctor, "how every part is, and what to do")
     _command(commands, "demo", _demo, "index the demo documents")
     _command(commands, "setup", _setup, "fetch the Weaviate server and the embedding weights")

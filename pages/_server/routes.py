@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from pages._look.files import LOOK_STAMP, look_file
@@ -156,6 +158,17 @@ async def health(_request: Request) -> Response:
     return JSONResponse({"ok": all(part.ok for part in parts), "parts": [part.model_dump() for part in parts]})
 
 
+async def backup(request: Request) -> Response:
+    """Everything in one file; it is made for the asking, and removed when it is sent."""
+    # Another site's page cannot read it, and shall not have it made either.
+    if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return JSONResponse({"error": "This request came from another site's page."}, status_code=403)
+    path = await run_in_threadpool(get_workbench().back_up)
+    made = BackgroundTask(path.unlink, missing_ok=True)
+    name = f"ragscope-{datetime.now():%Y-%m-%d}.zip"
+    return FileResponse(path, filename=name, media_type="application/zip", headers=FRESH, background=made)
+
+
 async def look(request: Request) -> Response:
     """The components' own source. The stamp in the address changes with it, so it may be kept forever."""
     found = look_file(request.path_params["name"])
@@ -185,6 +198,7 @@ def routes() -> list[BaseRoute]:
         Route("/v1/documents/{document}/pages/{page:int}", answered(page_elements)),
         Route("/v1/documents/{document}/figures/{name}", answered(figure)),
         Route("/v1/health", answered(health)),
+        Route("/v1/backup", answered(backup)),
         Route("/v1/look/{stamp}/{name}", look),
         Route("/v1/{rest:path}", missing),
     ]

@@ -330,6 +330,22 @@ class Ledger:
         row = self._row("SELECT COUNT(*) AS n FROM documents WHERE sha256 = ? OR next_sha256 = ?", sha256, sha256)
         return row["n"] if row else 0
 
+    @staticmethod
+    def index_anew(path: Path) -> None:
+        """Have every document of a ledger that nobody uses read again: its chunks are in no index here.
+
+        Raises:
+            sqlite3.Error: It is no ledger.
+        """
+        ledger = Ledger(path)
+        try:
+            with ledger._lock, ledger._transaction():
+                ledger._db.execute("UPDATE documents SET fingerprint = NULL, owner = NULL")
+                for table in ("moves", "leaving"):
+                    ledger._db.execute(f"DELETE FROM {table}")
+        finally:
+            ledger.close()
+
     # moving
 
     def note_move(self, document_id: str, collection: str) -> None:

@@ -53,6 +53,7 @@ from rag_core.techniques.raptor.settings import TreeSettings
 from rag_core.techniques.replacements import Replacements
 from rag_core.types import Chunk, Element
 from rag_core.workbench.asking import Asked, Asking
+from rag_core.workbench.backup import back_up
 from rag_core.workbench.comparing import Comparing
 from rag_core.workbench.engines import EngineChoice, Engines
 from rag_core.workbench.files import FileResult, files_in, reason_of, result_of
@@ -731,6 +732,16 @@ class Workbench:
                 ocr_health(),
                 *([telemetry_health(self._telemetry)] if self._telemetry else []),
             ]
+
+    def back_up(self) -> Path:
+        """Everything of the data directory in one new file beside it, which is the caller's to remove.
+
+        Raises:
+            BackupError: The disk has no room.
+        """
+        path = self.settings.data_dir / f".backup-{uuid.uuid4().hex}.zip"
+        back_up(self.settings.data_dir, path)
+        return path
 
     # inside
 

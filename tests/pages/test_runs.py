@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from base64 import b64encode
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +21,9 @@ from pages._server.routes import routes
 from pages._server.safety import safety
 from rag_core.pipeline.exchange import to_file
 from rag_core.pipeline.run import Run
+from rag_core.settings import Settings
 from rag_core.workbench import Workbench
+from rag_core.workbench.backup import restore
 from tests.pages.visits import COLLECTION, screen
 
 QUESTION = "How often was the tide measured?"
@@ -141,3 +145,28 @@ def test_a_run_under_way_is_not_deleted(shown: Workbench, monkeypatch: pytest.Mo
     app.run()
     next(button for button in app.button if button.label == "Delete").click().run()
     assert "stop it" in texts(app)
+
+
+def test_another_site_cannot_have_a_backup_made(client: TestClient) -> None:
+    assert client.get("/v1/backup", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+
+
+def test_everything_comes_back_from_one_file_and_is_indexed_anew(
+    client: TestClient, shown: Workbench, tmp_path: Path, run: Run
+) -> None:
+    answer = client.get("/v1/backup", headers={"sec-fetch-site": "same-origin"})
+    assert "attachment; filename=" in answer.headers["content-disposition"]
+    assert not list(shown.settings.data_dir.glob(".backup*"))
+    (tmp_path / "all.zip").write_bytes(answer.content)
+    restore(tmp_path / "all.zip", tmp_path / "new")
+    with Workbench.open(Settings(data_dir=tmp_path / "new")) as again:
+        assert again.run(run.id) == run
+        assert [one.stale for one in again.documents(COLLECTION)] == [True]
+        again.serve()
+        until = time.monotonic() + 60
+        while any(one.stale for one in again.documents(COLLECTION)):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        anew = again.ask(QUESTION, collection=COLLECTION)
+    assert anew.final_answer == run.final_answer
+    assert [one.citations for one in anew.sentences] == [one.citations for one in run.sentences]
