@@ -173,7 +173,7 @@ function ways(state) {
   const file = (kind, title) => h("a", { class: "btn", "data-key": kind, href: `/v1/runs/${encodeURIComponent(view.id)}/export.${kind}`, download: `run-${view.id}.${kind}`, title, "aria-label": title }, kind.toUpperCase());
   return [
     view.spans.length > 0 && h("button", { type: "button", class: "btn", "data-key": "replay", title: "See it happen once more, at reading speed", onclick: () => replay(state) }, "Replay"),
-    !kept && [file("html", "Export as one HTML file that opens offline"), file("json", "Export the whole record as JSON")],
+    !kept && [h("small", {}, "Export"), file("html", "Export as one HTML file that opens offline"), file("json", "Export the whole record as JSON")],
     alone && act && h("button", { type: "button", class: "btn delete", "data-key": "delete", onclick: () => act("delete", view.id) }, "Delete"),
   ];
 }

@@ -57,7 +57,7 @@ def from_file(data: bytes) -> Run:
     try:
         version = _AnyVersion.model_validate_json(data).ragscope_run
     except ValidationError as error:
-        raise RunFileError("This is no exported run: choose a JSON file that “Export” on a run has made.") from error
+        raise RunFileError("This is no exported run: choose the JSON that a run was exported as.") from error
     if version != VERSION:
         raise RunFileError(f"This run has version {version} of the form; this Ragscope reads version {VERSION}.")
     try:
