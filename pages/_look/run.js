@@ -125,10 +125,12 @@ function drawChanges(state) {
 function drawAnswer({ view, answer, questions, act }) {
   const question = view.question ?? questions[view.id] ?? "";
   const asked = [view.plan?.name, view.engine, view.collection, (view.documents ?? []).join(", "), view.created_at && moment(view.created_at)].filter(Boolean);
-  answer.replaceChildren(
-    h("div", { class: "asked" }, h("h2", { class: "lead", dir: "auto" }, question),
-      h("p", { class: "row" }, h("small", { dir: "auto" }, asked.join(" · ")), view.imported && h("span", { class: "chip", title: "It came from a file; its documents may not be here." }, `⇥ imported ${moment(view.imported)}`))),
-    answerCard(view, act));
+  const head = h("div", { class: "asked" }, h("h2", { class: "lead", dir: "auto" }, question),
+    h("p", { class: "row" }, h("small", { dir: "auto" }, asked.join(" · ")), view.imported && h("span", { class: "chip", title: "It came from a file; its documents may not be here." }, `⇥ imported ${moment(view.imported)}`)));
+  const before = answer.lastElementChild;
+  const card = answerCard(view, act, before);
+  if (card === before) answer.firstElementChild.replaceWith(head);
+  else answer.replaceChildren(head, card);
 }
 
 const moment = (iso) => new Date(iso).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
