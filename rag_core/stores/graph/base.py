@@ -1,5 +1,8 @@
 """What both back ends do alike, in the Cypher that both understand.
 
+Nodes are looked up one by one (`UNWIND`), but relationships from all of them at once (`IN`): ladybug takes a fraction
+of the time for either.
+
 Rows go in by table: `NODES` says what nodes have, `EDGES` what they stand between; a row of those begins with the ids
 of its two ends.
 """
@@ -144,7 +147,7 @@ class BaseGraph(ABC):
     def entities(self, ids: Sequence[str] | None = None) -> list[Entity]:
         if ids is None:
             return [_entity(row) for row in self._rows(f"MATCH (e:Entity) RETURN {_ENTITY} ORDER BY e.name, e.id")]
-        rows = self._of(ids, f"MATCH (e:Entity {{id: asked}}) RETURN {_ENTITY}")
+        rows = self._of(ids, f"UNWIND $asked AS id MATCH (e:Entity {{id: id}}) RETURN {_ENTITY}")
         found = {row[0]: _entity(row) for row in rows}
         return [found[id_] for id_ in dict.fromkeys(ids) if id_ in found]
 
@@ -159,7 +162,8 @@ class BaseGraph(ABC):
     def mentions(self, chunks: Sequence[str]) -> list[Mention]:
         rows = self._of(
             chunks,
-            "MATCH (c:Chunk {id: asked})-[m:MENTIONS]->(e:Entity) RETURN e.id, c.id, m.weight ORDER BY c.id, e.id",
+            """MATCH (c:Chunk)-[m:MENTIONS]->(e:Entity) WHERE c.id IN $asked
+               RETURN e.id, c.id, m.weight ORDER BY c.id, e.id""",
         )
         return [Mention(*row) for row in rows]
 
@@ -169,7 +173,7 @@ class BaseGraph(ABC):
         for _ in range(hops):
             rows = self._of(
                 frontier,
-                """MATCH (:Entity {id: asked})-[r:RELATES]-(e:Entity)
+                """MATCH (a:Entity)-[r:RELATES]-(e:Entity) WHERE a.id IN $asked
                    RETURN e.id, sum(r.weight) AS weight ORDER BY weight DESC, e.id""",
             )
             frontier = [id_ for id_, _ in rows if id_ not in set(near)][: limit - len(near)]
@@ -246,23 +250,21 @@ class BaseGraph(ABC):
         )
 
     def _of(self, asked: Sequence[str], query: str) -> Rows:
-        """Read with `asked` standing for each of these ids, which is how both back ends find them by their index."""
-        return self._rows(f"UNWIND $asked AS asked {query}", asked=list(dict.fromkeys(asked))) if asked else []
+        return self._rows(query, asked=list(dict.fromkeys(asked))) if asked else []
 
     def _relations(self, ids: Sequence[str]) -> tuple[Relation, ...]:
         rows = self._of(
             ids,
-            """MATCH (a:Entity {id: asked})-[r:RELATES]->(b:Entity)
+            f"""MATCH (a:Entity)-[r:RELATES]->(b:Entity) WHERE a.id IN $asked AND b.id IN $asked
                 RETURN a.id, b.id, r.name, r.weight, r.chunk, r.description
-                ORDER BY r.weight DESC, a.id, b.id, r.chunk, r.name""",
+                ORDER BY r.weight DESC, a.id, b.id, r.chunk, r.name LIMIT {_MOST_FACTS}""",
         )
-        among = set(ids)
-        return tuple(Relation(*row) for row in rows if row[1] in among)[:_MOST_FACTS]
+        return tuple(Relation(*row) for row in rows)
 
     def _mentions_of(self, ids: Sequence[str]) -> tuple[Mention, ...]:
         rows = self._of(
             ids,
-            f"""MATCH (c:Chunk)-[m:MENTIONS]->(e:Entity {{id: asked}})
+            f"""MATCH (c:Chunk)-[m:MENTIONS]->(e:Entity) WHERE e.id IN $asked
                 RETURN e.id, c.id, m.weight ORDER BY m.weight DESC, e.id, c.id LIMIT {_MOST_FACTS}""",
         )
         return tuple(Mention(*row) for row in rows)
@@ -280,13 +282,10 @@ def _remove(writing: Writing, chunks: list[str]) -> set[str]:
     """Take chunks away with what they said; give the entities that they mentioned."""
     if not chunks:
         return set()
-    said = "UNWIND $chunks AS gone MATCH (c:Chunk {id: gone})"
-    rows = writing.rows(f"{said}-[:MENTIONS]->(e:Entity) RETURN DISTINCT e.id", chunks=chunks)
-    writing.rows(
-        f"{said}-[:MENTIONS]->(:Entity)-[r:RELATES]->(:Entity) WHERE r.chunk = gone DELETE r",
-        chunks=chunks,
-    )
-    writing.rows(f"{said} DETACH DELETE c", chunks=chunks)
+    said = "MATCH (c:Chunk)-[:MENTIONS]->(e:Entity)"
+    rows = writing.rows(f"{said} WHERE c.id IN $chunks RETURN DISTINCT e.id", chunks=chunks)
+    writing.rows(f"{said}-[r:RELATES]->(:Entity) WHERE c.id IN $chunks AND r.chunk = c.id DELETE r", chunks=chunks)
+    writing.rows("MATCH (c:Chunk) WHERE c.id IN $chunks DETACH DELETE c", chunks=chunks)
     return {id_ for (id_,) in rows}
 
 
@@ -328,7 +327,7 @@ def _settle(writing: Writing, ids: Iterable[str]) -> None:
         return
     said: dict[str, Counter[str]] = {}
     for id_, text, chunks in writing.rows(
-        "UNWIND $ids AS id MATCH (:Chunk)-[m:MENTIONS]->(e:Entity {id: id}) RETURN e.id, m.said, count(*)", ids=touched
+        "MATCH (:Chunk)-[m:MENTIONS]->(e:Entity) WHERE e.id IN $ids RETURN e.id, m.said, count(*)", ids=touched
     ):
         said.setdefault(id_, Counter())[text] += chunks
     if orphans := [id_ for id_ in touched if id_ not in said]:
