@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -28,7 +27,6 @@ from rag_core.errors import RagError
 from rag_core.techniques import TECHNIQUES
 
 # Where a run is looked into: the page of all runs, where there is one.
-RUN_PAGE = "runs.py" if Path(__file__).with_name("runs.py").is_file() else "ask.py"
 
 workbench = get_workbench()
 
@@ -141,7 +139,7 @@ def open_from_ask() -> None:
 
 
 if run := st.session_state.pop("open_run", None):
-    st.switch_page(RUN_PAGE, query_params={"run": run})
+    st.switch_page("runs.py", query_params={"run": run})
 open_from_ask()
 setup = shown()
 setup["ledger"] = st.query_params.get("ledger", "")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from pages._look import components
@@ -85,7 +83,6 @@ def history(selected: str | None) -> None:
         key="history",
         data={
             "selected": selected,
-            "compares": Path(__file__).with_name("compare.py").is_file(),
             "version": st.session_state.get("runs_version", 0),
         },
         on_open_change=opened,

@@ -8,13 +8,13 @@ const LOOK_AGAIN_MS = 2000;
 const RESULTS = { answered: "answered", refused: "refused", stopped: "stopped", failed: "failed", running: "running" };
 const TIMES = [[1, "today"], [7, "last 7 days"], [30, "last 30 days"]];
 
-/** Draw `data`: {selected, compares, version}. What is chosen reaches the page as `open` and `compare`. */
+/** Draw `data`: {selected, version}. What is chosen reaches the page as `open` and `compare`. */
 export default function history({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
   const first = !root.state;
   const state = (root.state ??= { root, query: {}, list: null, choosing: false, chosen: [], parts: begun(root) });
   const again = first || state.version !== data.version;
-  Object.assign(state, { selected: data.selected, version: data.version, compares: data.compares, act: setTriggerValue });
+  Object.assign(state, { selected: data.selected, version: data.version, act: setTriggerValue });
   if (first) {
     state.parts.find.oninput = ({ target }) => search(state, { words: target.value });
     state.onselect = ({ detail }) => { state.selected = detail.run; draw(state); };
@@ -69,7 +69,7 @@ function draw(state) {
   const focused = state.root.getRootNode().activeElement?.dataset?.does;
   drawNarrow(state);
   parts.count.replaceChildren(...[list.kept > 0 && h("small", { role: "status" }, narrowed ? `${list.found.toLocaleString("en")} of ${plural(list.kept, "run")}` : plural(list.kept, "run")),
-    state.compares && list.kept > 1 && comparing(state)].flat().filter(Boolean));
+    list.kept > 1 && comparing(state)].flat().filter(Boolean));
   parts.list.replaceChildren(...(list.runs.length ? days(state) : [nothing(state, narrowed)]));
   if (focused) state.root.querySelector(`[data-does="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
 }
