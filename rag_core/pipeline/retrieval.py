@@ -170,9 +170,10 @@ def _with_graph(query: str, state: RunState, tools: Tools) -> list[Hit]:
         try:
             found = tools.graph.retrieve(state.question, hits, state.where, tools.watch)
         except (GraphError, StoreError) as error:  # what was found is worth more than what a graph would add
-            span.set(why=str(error))
+            span.set(why=str(error), skipped=True)
             return hits
         span.set(**found.model_dump(mode="json", exclude={"hits"}), **_ranking(found.hits))
+        span.set(skipped=bool(found.why) and not found.entities)
     return [*found.hits]
 
 

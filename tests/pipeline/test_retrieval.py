@@ -217,6 +217,8 @@ def test_a_graph_adds_the_chunks_that_it_leads_to_and_its_span_says_why(tmp_path
 def test_without_a_graph_its_span_says_how_to_build_one() -> None:
     told = ask(QUESTION, BARE.on("graph"), Library({"": [FILM]}))
     assert "graph build" in spans(told, "graph")[0]["why"]
+    assert not told.techniques["graph"].ran
+    assert "graph build" in told.techniques["graph"].why
     assert [hit.chunk.id for hit in told.evidence] == ["film"]
 
 
