@@ -16,6 +16,7 @@ from rag_core.workbench import DEMO_COLLECTION, Workbench
 
 HERE = Path(__file__).parent
 QUESTION = "What new product was launched by the company that InnovateCorp acquired?"
+VOTE = "Who voted against the acquisition of DataWeave?"
 
 
 def main() -> None:
@@ -29,6 +30,7 @@ def main() -> None:
                 page = browser.new_page(viewport={"width": 1440, "height": 900}, device_scale_factor=1)
                 ask_picture(page, url)
                 documents_picture(page, url)
+                compare_picture(page, url)
                 browser.close()
         finally:
             server.terminate()
@@ -49,6 +51,22 @@ def documents_picture(page: Page, url: str) -> None:
     visit(page, f"{url}/documents", shows=".st-key-library li")
     page.locator(".st-key-library li", has_text="innovatecorp-q3").get_by_role("button", name="Open").click()
     taken(page, ".st-key-reader .page.drawn rect.el", "documents.png")
+
+
+def compare_picture(page: Page, url: str) -> None:
+    """A question with two plans, and under them what each technique of the larger one bought."""
+    page.set_viewport_size({"width": 1440, "height": 1700})
+    visit(page, f"{url}/compare", shows=".st-key-columns .col")
+    columns = page.locator(".st-key-columns")
+    columns.get_by_role("combobox", name="Plan of column 2").select_option("quality")
+    box = columns.get_by_role("textbox", name="Question")
+    box.fill(VOTE)
+    box.press("Enter")
+    ledger = columns.get_by_role("region", name="What did each technique buy?")
+    ledger.get_by_role("button", name="Quality").click()
+    ledger.get_by_role("button", name="more").click()
+    ledger.get_by_role("button", name="Ask again").wait_for(timeout=120_000)
+    taken(page, ".st-key-columns .totals", "compare.png")
 
 
 def taken(page: Page, shown: str, name: str) -> None:

@@ -67,7 +67,7 @@ def upload(page: Page, path: Path) -> Locator:
 def have(page: Page, path: Path) -> None:
     """Have a document ready, uploaded now if it is not there yet."""
     visit(page, "/documents")
-    expect(page.locator(".st-key-library li").first).to_be_visible(timeout=20_000)
+    expect(page.locator(".st-key-library li").first).to_be_visible()
     found = row(page, path.name)
     if not found.count():
         upload(page, path)
