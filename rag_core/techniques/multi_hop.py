@@ -11,19 +11,17 @@ Questions", https://arxiv.org/abs/2212.10509
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
 from rag_core.llm.engine import Engine, Watch
 from rag_core.llm.quoting import quoted, without_tags
-from rag_core.llm.reading.languages import language_of
+from rag_core.llm.reading.bridges import as_written, bridges_of, predicate_of
 from rag_core.llm.reading.names import names_of
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.reading.sentences import sentences
-from rag_core.llm.reading.wordings import of_fiscal_year
-from rag_core.llm.reading.words import stems, words
+from rag_core.llm.reading.words import stems
 from rag_core.llm.signature import Signature
 from rag_core.techniques.base import Technique, TechniqueSettings
 from rag_core.types import Hit, Value
@@ -31,11 +29,6 @@ from rag_core.types import Hit, Value
 _SENTENCES_A_PASSAGE = 3
 _CONTEXT_CHARS = 6_000
 """What a context may grow to: the newest of it is kept."""
-_ASKS = re.compile(
-    r"\?|\b(?:who|whom|whose|what|which|when|where|why|how)\b"
-    r"|^\W*(?:please|compare|describe|explain|find|give|identify|list|name|say|show|tell)\b",
-    re.IGNORECASE,
-)
 
 
 class MultiHopSettings(TechniqueSettings):
@@ -132,52 +125,15 @@ def completeness_by_words(inputs: AssessInput, reading: Reading) -> AssessOutput
     best = max((reading.coverage(asked, stems(line)) for line in inputs.context.splitlines()), default=0.0)
     held = set(stems(inputs.context))
     names = [name for name in names_of(inputs.question) if not held.issuperset(stems(name))]
-    missing = _written(inputs.question, set(asked) - held)
+    missing = as_written(inputs.question, set(asked) - held)
     return AssessOutput(completeness=round(best, 3), missing_aspects=list(dict.fromkeys([*names, *missing])))
 
 
 def over_bridges(inputs: RefineInput, reading: Reading) -> RefineOutput:
     """The best names of the evidence that were not searched for yet, with what was asked; none where none can help."""
-    if not _has_unknown(inputs.question) or not _of_one_language(inputs.question, inputs.passages):
-        return RefineOutput(refined_query="")
-    used = {stem for text in [inputs.question, *inputs.tried] for stem in stems(text)}
-    asked = stems(inputs.question)
-    worth: dict[str, float] = {}
-    for passage in inputs.passages:
-        for sentence in sentences(passage.text):
-            near = passage.score * reading.coverage(asked, stems(f"{passage.heading} {sentence}"))
-            for name in names_of(sentence):
-                if not used.issuperset(stems(name)):
-                    worth[name] = max(worth.get(name, 0.0), near)
-    best = sorted(worth, key=worth.__getitem__, reverse=True)[: inputs.bridges]
-    return RefineOutput(refined_query=" ".join([*best, *_predicate(inputs.question)]) if best else "")
-
-
-def _has_unknown(question: str) -> bool:
-    """Whether something between what a question names and what it asks for may be unknown.
-
-    A claim and a figure of a fiscal year are of what is named, and one that names nothing has nothing to go on from:
-    there what another hop brings only pushes the evidence down.
-    """
-    claims = question.rstrip().endswith(".") and not _ASKS.search(question)
-    return bool(names_of(question)) and not claims and not of_fiscal_year(question)
-
-
-def _of_one_language(question: str, passages: Sequence[Passage]) -> bool:
-    """Whether question and evidence can be compared by their words."""
-    return language_of(question, least=1) == language_of(" ".join(passage.text for passage in passages))
-
-
-def _predicate(question: str) -> list[str]:
-    """The question's content words that are no names."""
-    named = {stem for name in names_of(question) for stem in stems(name)}
-    return _written(question, set(stems(question)) - named)
-
-
-def _written(text: str, wanted: Iterable[str]) -> list[str]:
-    """Stems as the text has them, in its order."""
-    kept = set(wanted)
-    return [word for word in dict.fromkeys(words(text)) if kept.intersection(stems(word))]
+    read = [(passage.heading, passage.text, passage.score) for passage in inputs.passages]
+    best = bridges_of(inputs.question, read, inputs.tried, reading)[: inputs.bridges]
+    return RefineOutput(refined_query=" ".join([*best, *predicate_of(inputs.question)]) if best else "")
 
 
 QUERY = Signature(
