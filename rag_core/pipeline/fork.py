@@ -23,7 +23,7 @@ from rag_core.pipeline.state import RunState, next_step
 from rag_core.techniques.crag import Verdict
 from rag_core.types import Hit, Sentence, Value
 
-SEARCHING = ("retrieve", "sub_queries", "self_rag", "heal")
+SEARCHING = ("agent", "retrieve", "sub_queries", "self_rag", "heal")
 """The steps that search; `sub_queries` for several things at once."""
 MOST_QUERIES = 8
 LONGEST = 2_000
@@ -304,7 +304,7 @@ def _edits(run: Run, point: Point, after: RunState) -> Iterator[dict[str, Any]]:
     elif point.step == "gate":
         yield {"kind": "search"}
     queries = [*after.queries_tried[len(state.queries_tried) :]]
-    if queries or point.step in ("retrieve", "sub_queries", "heal"):
+    if queries or point.step in ("agent", "retrieve", "sub_queries", "heal"):
         yield {"kind": "queries", "queries": queries[:MOST_QUERIES] or [state.question]}
     if point.step == "crag":
         found = (span.attributes.get("verdict") for span in run.spans if span.span_id == point.span_id)
@@ -390,7 +390,7 @@ def _first_judging(points: Sequence[Point], chunk: str) -> int:
     return _first(
         points,
         lambda point: (
-            point.step not in ("rewrite", "gate", "scan", "retrieve", "sub_queries")
+            point.step not in ("rewrite", "gate", "scan", "agent", "retrieve", "sub_queries")
             and _hit(chunk, point.state) is not None
         ),
         "That chunk is not among what this run found.",
@@ -398,7 +398,8 @@ def _first_judging(points: Sequence[Point], chunk: str) -> int:
 
 
 def _hit(chunk: str, state: RunState) -> Hit | None:
-    found = (*state.hits, *(hit for part in state.parts for hit in part.hits), *state.told.pinned)
+    kept = (*state.parts, *state.scratchpad)
+    found = (*state.hits, *(hit for one in kept for hit in one.hits), *state.told.pinned)
     return next((hit for hit in found if hit.chunk.id == chunk), None)
 
 

@@ -30,10 +30,10 @@ def retrieve(state: RunState, tools: Tools) -> RunState:
         if not state.untried([query]):
             span.set(why="This was searched for already.")
             return state.model_copy(update={"hop": _closed(state.hop), "current_hop": number})
-        found = _first_hop(query, state, tools) if number == 1 else _searched(query, state, tools)
+        found = first_hop(query, state, tools) if number == 1 else searched(query, state, tools)
         known = {hit.chunk.id for hit in state.hits}
         new = [hit for hit in found if hit.chunk.id not in known]
-        span.set(found=len(found), new=len(new), **_ranking(found))
+        span.set(found=len(found), new=len(new), **ranking(found))
         if by_words := [one.name for one in tools.searched(state) if not one.by_meaning]:
             span.set(by_words=by_words)
         hits = joined(state.hits, found, weight=1.0 if number == 1 else _later(state, tools))
@@ -41,7 +41,7 @@ def retrieve(state: RunState, tools: Tools) -> RunState:
         if not new:
             span.set(why="It brought no new chunk.")
         hop = _taken_in(new, hits, tried, state, tools) if new else _closed(state.hop)
-    return _with_evidence(state, hits, tools, hop=hop, queries_tried=tried, current_hop=number)
+    return with_evidence(state, hits, tools, hop=hop, queries_tried=tried, current_hop=number)
 
 
 def sub_queries(state: RunState, tools: Tools) -> RunState:
@@ -62,7 +62,7 @@ def sub_queries(state: RunState, tools: Tools) -> RunState:
     for one in found:
         hits = joined(hits, one.hits, weight=_later(state, tools))
     done |= {"focused": gathered.queries, "parts": parts, "queries_tried": (*state.queries_tried, *queries)}
-    return _with_evidence(state, hits, tools, **done)
+    return with_evidence(state, hits, tools, **done)
 
 
 def _later(state: RunState, tools: Tools) -> float:
@@ -121,7 +121,7 @@ def _at_once(queries: Sequence[str], state: RunState, tools: Tools) -> list[Foun
         lane, query = part
         with tools.tracer.span("sub_query", query=query, lane=lane) as span:
             hits = tools.hybrid.search(query, state.where, at_least=state.contexts)
-            span.set(found=len(hits), **_ranking(hits))
+            span.set(found=len(hits), **ranking(hits))
         return FoundFor(query=query, hits=tuple(hits))
 
     outcomes = fan_out(search, [*enumerate(queries, 1)], at_once=tools.sub_queries.at_once)
@@ -131,14 +131,14 @@ def _at_once(queries: Sequence[str], state: RunState, tools: Tools) -> list[Foun
     return [outcome for outcome in outcomes if isinstance(outcome, FoundFor)]
 
 
-def _with_evidence(state: RunState, hits: Sequence[Hit], tools: Tools, **changes: Any) -> RunState:
+def with_evidence(state: RunState, hits: Sequence[Hit], tools: Tools, **changes: Any) -> RunState:
     """The state with its evidence, which the reader sees at once."""
     kept = tuple(hits[: max(state.contexts, DEPTH)])
     tools.tracer.emit("evidence", hits=[hit.model_dump(mode="json") for hit in kept])
     return state.model_copy(update={"hits": kept, **changes})
 
 
-def _first_hop(query: str, state: RunState, tools: Tools) -> list[Hit]:
+def first_hop(query: str, state: RunState, tools: Tools) -> list[Hit]:
     """The hits for the question: what it names by number before all else, figures, and what is remembered."""
     understood = references_in(state.question) if tools.references else []
     # What is named was found by rule: nothing else may move it.
@@ -163,7 +163,7 @@ def _with_named(query: str, understood: Sequence[Reference], state: RunState, to
 
 def _with_graph(query: str, state: RunState, tools: Tools) -> list[Hit]:
     """The hits and, where a graph is on, the chunks that it leads to."""
-    hits = _searched(query, state, tools)
+    hits = searched(query, state, tools)
     if tools.graph is None:
         return hits
     with tools.tracer.span("graph") as span:
@@ -172,7 +172,7 @@ def _with_graph(query: str, state: RunState, tools: Tools) -> list[Hit]:
         except (GraphError, StoreError) as error:  # what was found is worth more than what a graph would add
             span.set(why=str(error), skipped=True)
             return hits
-        span.set(**found.model_dump(mode="json", exclude={"hits"}), **_ranking(found.hits))
+        span.set(**found.model_dump(mode="json", exclude={"hits"}), **ranking(found.hits))
         span.set(skipped=bool(found.why) and not found.entities)
     return [*found.hits]
 
@@ -203,7 +203,7 @@ def _with_recalled(hits: list[Hit], state: RunState, tools: Tools) -> list[Hit]:
     return with_recalled(hits, recalled)
 
 
-def _searched(query: str, state: RunState, tools: Tools) -> list[Hit]:
+def searched(query: str, state: RunState, tools: Tools) -> list[Hit]:
     """The hits of a query, best first, found and ranked with all that is on."""
     reranks = tools.rerank if not state.current_hop else None
     wanted = reranks.candidates(state.contexts) if reranks else state.contexts
@@ -264,10 +264,10 @@ def _by_summaries(query: str, _: Sequence[Hit], wanted: int, state: RunState, to
 def _reranked(rerank: Rerank, query: str, hits: Sequence[Hit], state: RunState, tools: Tools) -> list[Hit]:
     with tools.tracer.span("rerank") as span:
         ranked = rerank.rerank(query, hits, tools.watch, at_least=tools.hybrid.limit(state.contexts))
-        span.set(**_ranking(ranked))
+        span.set(**ranking(ranked))
     return ranked
 
 
-def _ranking(hits: Sequence[Hit]) -> dict[str, Any]:
+def ranking(hits: Sequence[Hit]) -> dict[str, Any]:
     """What a span keeps of hits: their ids, best first, and their scores."""
     return {"chunks": [hit.chunk.id for hit in hits], "scores": [round(hit.score, 4) for hit in hits]}

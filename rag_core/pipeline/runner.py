@@ -24,6 +24,7 @@ from rag_core.pipeline.steps import STEPS
 from rag_core.pipeline.tools import Tools
 from rag_core.stores.graph.facts import GraphStore
 from rag_core.techniques import TECHNIQUES
+from rag_core.techniques.agent import Agent, AgentSettings
 from rag_core.techniques.answer import Answer, AnswerSettings
 from rag_core.techniques.auto import Auto, AutoSettings
 from rag_core.techniques.base import Catalogue, Embedder, Figures, Memories, Passages, Searcher, TechniqueSettings, Turn
@@ -69,6 +70,7 @@ _STEP_OF = {
     "raptor": "raptor",
     "rerank": "rerank",
     "graph": "graph",
+    "agent": "agent",
     "multi_hop": "multi_hop",
     "sub_queries": "sub_queries",
     "memory": "memory",
@@ -316,13 +318,17 @@ def _first_state(request: Request) -> RunState:
 
 def planned(plan: Plan, question: str) -> dict[str, Any]:
     """What a plan puts into the state of a run that begins."""
+    acts = plan.has("agent")  # it stands in the place of hops and rounds
     return {
         "rewrites": plan.has("rewrite"),
         "gates": plan.has("gate"),
         "validates": plan.has("validate"),
         "scans": plan.has("scan") and _asks_for_all(question),
-        "max_hops": plan.settings(MultiHopSettings).max_hops if plan.has("multi_hop") else 1,
-        "max_iterations": plan.settings(SubQueriesSettings).max_iterations if plan.has("sub_queries") else 0,
+        "max_steps": plan.settings(AgentSettings).max_steps if acts else 0,
+        "max_hops": plan.settings(MultiHopSettings).max_hops if plan.has("multi_hop") and not acts else 1,
+        "max_iterations": plan.settings(SubQueriesSettings).max_iterations
+        if plan.has("sub_queries") and not acts
+        else 0,
         "corrects": plan.has("crag"),
         "self_rag": plan.settings(SelfRagSettings) if plan.has("self_rag") else None,
         "self_correct": plan.settings(SelfCorrectSettings) if plan.has("self_correct") else None,
@@ -358,7 +364,11 @@ def _tools(plan: Plan, with_: Collaborators, searcher: Searcher, tracer: Tracer,
         graph=where_on("graph", Graph, GraphSettings, with_.graphs, with_.passages, engine, reading)
         if with_.passages is not None
         else None,
-        multi_hop=where_on("multi_hop", MultiHop, MultiHopSettings, engine, reading),
+        agent=where_on("agent", Agent, AgentSettings, engine, reading),
+        traversal=made("graph", Graph, GraphSettings, with_.graphs, with_.passages, engine, reading)
+        if plan.has("agent") and with_.passages is not None
+        else None,
+        multi_hop=where_on("multi_hop", MultiHop, MultiHopSettings, engine, reading) if not plan.has("agent") else None,
         sub_queries=where_on("sub_queries", SubQueries, SubQueriesSettings, engine, reading),
         memory=where_on("memory", Memory, MemorySettings, with_.memories, with_.passages, with_.catalogue, reading)
         if remembers
@@ -468,7 +478,8 @@ def _uses(plan: Plan, state: RunState, spans: tuple[Any, ...]) -> dict[str, Tech
 
 def _use(name: str, plan: Plan, state: RunState, seconds: float | None, error: str | None) -> TechniqueUse:
     if seconds is not None:
-        why = f"It failed: {error}" if error else "It is in the plan."
+        why = "It is in the plan." if plan.has(name) else "The agent used it."
+        why = f"It failed: {error}" if error else why
         return TechniqueUse(ran=True, why=why, seconds=seconds)
     if not plan.has(name):
         return TechniqueUse(ran=False, why="It is switched off.")
@@ -485,6 +496,8 @@ def _why_not(name: str, state: RunState) -> str:
         return "The run was over before it."
     if state.answered and not state.current_hop and name not in ("scan", "validate"):
         return "The whole document was scanned instead."
+    if name in ("multi_hop", "sub_queries") and state.max_steps:
+        return "The agent decides what to search for."
     if name in ("validate", "self_correct", "heal") and not state.found:
         return "There was no answer to check."
     if name == "heal" and state.quality is not None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence, Set
 
 from pydantic import Field
 
+from rag_core.techniques.agent import Act
 from rag_core.techniques.base import Turn
 from rag_core.techniques.crag import Verdict
 from rag_core.techniques.heal import HealSettings, Version, heals_on
@@ -51,6 +52,7 @@ class RunState(Value):
 
     max_hops: int = Field(default=1, ge=1, description="1 where the plan has no further hops.")
     max_iterations: int = Field(default=0, ge=0, description="Rounds of sub-queries; 0 where the plan has none.")
+    max_steps: int = Field(default=0, ge=0, description="Turns of the agent; 0 where the plan has none.")
 
     queries_tried: tuple[str, ...] = Field(default=(), description="No query is searched twice.")
     current_hop: int = 0
@@ -58,6 +60,8 @@ class RunState(Value):
     iteration: int = 0
     focused: tuple[str, ...] = Field(default=(), description="What the next round of sub-queries searches for.")
     parts: tuple[FoundFor, ...] = Field(default=(), description="What the sub-queries found, in the order asked.")
+    sub_questions: tuple[str, ...] = Field(default=(), description="What the agent goes through.")
+    scratchpad: tuple[Act, ...] = Field(default=(), description="The turns of the agent, in order.")
     hits: tuple[Hit, ...] = Field(default=(), description="The evidence, best first.")
     corrects: bool = Field(default=False, description="Whether the evidence is still to be judged and corrected.")
     aside: int = Field(default=0, ge=0, description="So many of the last hits are not written from.")
@@ -108,12 +112,14 @@ class RunState(Value):
         pinned = [known.get(hit.chunk.id, hit).model_copy(update={"refined": None}) for hit in told.pinned]
         aside = _without(self.hits[len(self.evidence) :], left_out)
         parts = (part.model_copy(update={"hits": _without(part.hits, {*told.dropped})}) for part in self.parts)
+        acts = (act.model_copy(update={"hits": _without(act.hits, {*told.dropped})}) for act in self.scratchpad)
         return self.model_copy(
             update={
                 "told": told.model_copy(update={"queries": ()}),
                 "hits": (*pinned, *_without(self.evidence, left_out), *aside),
                 "aside": len(aside),
                 "parts": tuple(parts),
+                "scratchpad": tuple(acts),
             }
         )
 
@@ -137,6 +143,8 @@ def next_step(state: RunState) -> str | None:
     if state.scans:
         return "scan"
     if not state.answered:
+        if _acts_on(state):
+            return "agent"
         if _hops_on(state):
             return "retrieve"
         if _takes_apart(state):
@@ -159,6 +167,11 @@ def _next_check(state: RunState) -> str | None:
     if state.self_rag is not None and not state.judged:
         return "critique"
     return None
+
+
+def _acts_on(state: RunState) -> bool:
+    """Whether another turn of the agent follows; where none of them searched, the usual search does."""
+    return len(state.scratchpad) < state.max_steps and not (state.scratchpad and state.scratchpad[-1].done)
 
 
 def _hops_on(state: RunState) -> bool:

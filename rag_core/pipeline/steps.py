@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rag_core.pipeline.acting import agent
 from rag_core.pipeline.asking import gate, rewrite
 from rag_core.pipeline.checking import crag, critique, heal, self_correct, self_rag, validate
 from rag_core.pipeline.retrieval import retrieve, sub_queries
@@ -80,6 +81,7 @@ STEPS: Mapping[str, Step] = {
     "rewrite": rewrite,
     "gate": gate,
     "scan": scan,
+    "agent": agent,
     "retrieve": retrieve,
     "sub_queries": sub_queries,
     "crag": crag,

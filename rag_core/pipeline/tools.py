@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rag_core.llm.engine import Watch
 from rag_core.pipeline.state import RunState
+from rag_core.techniques.agent import Agent
 from rag_core.techniques.answer import Answer
 from rag_core.techniques.base import Catalogue, Embedder, Listed
 from rag_core.techniques.crag import Crag
@@ -49,6 +50,8 @@ class Tools:
     raptor: Raptor | None
     rerank: Rerank | None
     graph: Graph | None
+    agent: Agent | None
+    traversal: Graph | None  # the graph as a tool of the agent
     multi_hop: MultiHop | None
     sub_queries: SubQueries | None
     memory: Memory | None

@@ -3,6 +3,7 @@
 from typing import Any
 
 from rag_core.llm.signature import Signature
+from rag_core.techniques.agent import AGENT
 from rag_core.techniques.answer import ANSWER_TECHNIQUE
 from rag_core.techniques.auto import AUTO_TECHNIQUE
 from rag_core.techniques.base import Technique
@@ -43,6 +44,7 @@ TECHNIQUES: dict[str, Technique] = {
         RAPTOR,
         RERANK_TECHNIQUE,
         GRAPH,
+        AGENT,
         MULTI_HOP,
         SUB_QUERIES,
         MEMORY_TECHNIQUE,

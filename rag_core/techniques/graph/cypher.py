@@ -31,7 +31,8 @@ SCHEMA = """\
 (:Entity)-[:RELATES {name, weight, chunk, description}]->(:Entity)      name: lower case, such as 'acquired'
 (:Entity)-[:BELONGS_TO]->(:Community)-[:PART_OF]->(:Community)
 Clauses: MATCH, OPTIONAL MATCH, WITH, UNWIND, RETURN. Compare texts by toLower(...) CONTAINS '...'; paths *1..4."""
-_ROWS = 50
+ROWS = 50
+"""Rows that a query gives, at most."""
 _PREFIX = 5
 """Letters that a verb and its noun have in common: 'acquired', 'acquisition'."""
 _CONNECTED = re.compile(r"\b(?:connect|relat|link|associat|between|common|tie[ds]?\b)", re.IGNORECASE)
@@ -60,14 +61,27 @@ class QueryOutput(BaseModel):
 def queries_by_shape(inputs: QueryInput, _: Reading) -> QueryOutput:
     """Templates for what the question names and the verbs that it has, the most particular first."""
     ids = [id_ for id_, _ in inputs.entities]
-    verbs = _verbs(inputs.question, [name for _, name in inputs.entities])
-    return QueryOutput(queries=list(_templates(inputs.question, ids, verbs)) or [_everything()])
+    if not ids:
+        return QueryOutput(queries=[_everything()])
+    start = _start(ids)
+    return QueryOutput(
+        queries=[*relating(inputs.question, inputs.entities), _one(f"{start} AND r.name <> ''"), _one(start)]
+    )
 
 
-def _templates(question: str, ids: Sequence[str], verbs: Sequence[str]) -> Iterator[str]:
+def relating(question: str, entities: Sequence[tuple[str, str]]) -> list[str]:
+    """Templates for how the question says that its entities stand to others; none where it says nothing of it.
+
+    Args:
+        entities: `(id, name)` of what it names.
+    """
+    return [*_relating(question, [id_ for id_, _ in entities], _verbs(question, [name for _, name in entities]))]
+
+
+def _relating(question: str, ids: Sequence[str], verbs: Sequence[str]) -> Iterator[str]:
     if not ids:
         return
-    start = f"a.id IN [{', '.join(map(_literal, ids))}]"
+    start = _start(ids)
     if len(ids) > 1 and _CONNECTED.search(question):
         ends = f"IN [{', '.join(map(_literal, ids))}] AND a.id <"
         yield _two(f"{start} AND c.id {ends} c.id AND r.name <> '' AND s.name <> ''")
@@ -80,8 +94,10 @@ def _templates(question: str, ids: Sequence[str], verbs: Sequence[str]) -> Itera
         yield _two(f"{start} AND ({chains}) AND a.id <> c.id")
     if verbs:
         yield _one(f"{start} AND ({' OR '.join(_says('r', verb) for verb in verbs)})")
-    yield _one(f"{start} AND r.name <> ''")
-    yield _one(start)
+
+
+def _start(ids: Sequence[str]) -> str:
+    return f"a.id IN [{', '.join(map(_literal, ids))}]"
 
 
 def _one(where: str) -> str:
@@ -204,7 +220,7 @@ def ask(
     while queries:
         query, *queries = queries
         try:
-            table = store.cypher(query, limit=_ROWS, timeout_s=timeout_s)
+            table = store.cypher(query, limit=ROWS, timeout_s=timeout_s)
         except QueryRefused as error:
             tried.append(query)
             why = str(error)

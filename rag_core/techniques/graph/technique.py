@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from rag_core.errors import QueryRefused
 from rag_core.llm.engine import Engine, Watch
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.reading.words import stems
@@ -85,6 +86,21 @@ class GraphFound(Value):
     said: dict[str, Any] = Field(default_factory=dict, description="What else the way has to tell: query, points.")
     why: str = Field(default="", description="What stood in the way; empty where nothing did.")
 
+    @property
+    def rows(self) -> list[str]:
+        """What a query gave, a line a row; the ids of its chunks are left out."""
+        chunks = {hit.chunk.id for hit in self.hits}
+        rows = [row for one in self.said.get("graphs", [self.said]) for row in one.get("rows", ())]
+        lines = (" · ".join(str(value) for value in row if value not in chunks) for row in rows)
+        return [*dict.fromkeys(filter(None, lines))]
+
+
+class Guide(Value):
+    """How a graph is asked by Cypher."""
+
+    labels: str = Field(description="What labels, relationships and properties there are.")
+    example: str = Field(default="", description="A query that fits the question and finds something.")
+
 
 @dataclass(frozen=True)
 class Way:
@@ -147,22 +163,53 @@ class Graph:
         found = _together([self._gone(store, question, hits, where, watch) for store in stores])
         if not found.scores:
             return GraphFound(hits=tuple(hits), asked=found.asked, said=found.said, why=found.why)
-        fused = self._fused(found, hits, where)[: max(self._settings.limit, len(hits))]
-        shown = {hit.chunk.id for hit in fused}
-        mentions = tuple((entity, chunk) for entity, chunk in found.mentions if chunk in shown)
-        relations = found.relations[:_SHOWN]
-        drawn = {entity for entity, _ in mentions} | {end for one in relations for end in (one.source, one.target)}
-        first = sorted(found.entities, key=lambda one: one.id not in drawn and one.id not in found.asked)
-        return GraphFound(
-            hits=tuple(fused),
-            entities=tuple({"id": one.id, "name": one.name} for one in first[: max(_SHOWN, len(drawn))]),
-            asked=found.asked,
-            relations=tuple(map(_drawn, relations)),
-            mentions=mentions,
-            because={chunk: why for chunk, why in found.because.items() if chunk in shown},
-            said=found.said,
-            why=found.why,
-        )
+        return _told(found, self._fused(found, hits, where)[: max(self._settings.limit, len(hits))])
+
+    def guide(self, question: str) -> Guide | None:
+        """What there is to be asked for by Cypher, and how; None where there is no graph.
+
+        Raises:
+            GraphError: A store is out.
+        """
+        stores = [store for store in self._graphs() if index_of(store).chunks]
+        return Guide(labels=cypher.SCHEMA, example=self._example(question, stores)) if stores else None
+
+    def traverse(self, query: str, where: SearchFilter) -> GraphFound:
+        """The chunks that a Cypher query leads to, scored by the row that does: 1 for the first.
+
+        Raises:
+            QueryRefused: The query is not allowed, is wrong, or took too long.
+            GraphError: A store is out.
+            StoreError: The chunks could not be read.
+        """
+        ways = []
+        for store in self._graphs():
+            table = store.cypher(query, limit=cypher.ROWS, timeout_s=self._settings.timeout_s)
+            asked = cypher.Asked(query=query, columns=table.columns, rows=table.rows)
+            ways.append(self._led(store, index_of(store), (), asked))
+        if not ways:
+            return GraphFound(hits=(), why=NO_GRAPH)
+        found = _together(ways)
+        there = [chunk for chunk in self._passages.get([*found.scores]) if where.admits(chunk)]
+        hits = [
+            Hit(chunk=chunk, score=found.scores[chunk.id], scores={"graph": round(found.scores[chunk.id], 4)})
+            for chunk in there
+        ]
+        return _told(found, sorted(hits, key=lambda hit: -hit.score)[: self._settings.limit])
+
+    def _example(self, question: str, stores: Sequence[GraphStore]) -> str:
+        """The first template for what the question relates that finds anything; empty where none does."""
+        for store in stores:
+            index = index_of(store)
+            named = [at for _, positions in index.lexicon.named_in(question) for at in positions]
+            own = [index.entities[at] for at in dict.fromkeys(named[:_MOST_NAMED])]
+            for query in cypher.relating(question, [(one.id, one.name) for one in own]):
+                try:
+                    if store.cypher(query, limit=1, timeout_s=self._settings.timeout_s).rows:
+                        return query
+                except QueryRefused:  # it took too long: the next one is smaller
+                    continue
+        return ""
 
     def _gone(self, store: GraphStore, question: str, hits: Sequence[Hit], where: SearchFilter, watch: Watch) -> Way:
         """One of the ways through one graph."""
@@ -276,6 +323,10 @@ class Graph:
     def _cypher(self, store: GraphStore, index: GraphIndex, question: str, asked: Sequence[int], watch: Watch) -> Way:
         own = [index.entities[at] for at in asked]
         given = cypher.ask(question, own, store, self._settings.timeout_s, self._engine, self._reading, watch)
+        return self._led(store, index, own, given)
+
+    def _led(self, store: GraphStore, index: GraphIndex, own: Sequence[Entity], given: cypher.Asked) -> Way:
+        """The chunks that the rows of a query lead to."""
         scores: dict[str, float] = {}
         because: dict[str, str] = {}
         met: list[Entity] = []
@@ -318,6 +369,25 @@ class Graph:
             scores = hit.scores if share is None else hit.scores | {"graph": round(share, 4)}
             fused.append(hit.model_copy(update={"score": score, "scores": scores}))
         return sorted(fused, key=lambda hit: -hit.score)
+
+
+def _told(found: Way, hits: Sequence[Hit]) -> GraphFound:
+    """What a way brought, cut down to what explains these hits."""
+    shown = {hit.chunk.id for hit in hits}
+    mentions = tuple((entity, chunk) for entity, chunk in found.mentions if chunk in shown)
+    relations = found.relations[:_SHOWN]
+    drawn = {entity for entity, _ in mentions} | {end for one in relations for end in (one.source, one.target)}
+    first = sorted(found.entities, key=lambda one: one.id not in drawn and one.id not in found.asked)
+    return GraphFound(
+        hits=tuple(hits),
+        entities=tuple({"id": one.id, "name": one.name} for one in first[: max(_SHOWN, len(drawn))]),
+        asked=found.asked,
+        relations=tuple(map(_drawn, relations)),
+        mentions=mentions,
+        because={chunk: why for chunk, why in found.because.items() if chunk in shown},
+        said=found.said,
+        why=found.why,
+    )
 
 
 def _together(ways: Sequence[Way]) -> Way:
