@@ -134,11 +134,13 @@ def _noted(
     known = {hit.chunk.id for hit in state.hits}
     new = tuple(hit for hit in found if hit.chunk.id not in known)
     searches = act.tool == "vector_search"
+    # The parts of a question count the same; what only leads on from one counts for less.
+    first = searches and all(before.sub_question != act.sub_question for before in state.scratchpad)
     gave = "" if searches else f"It gave {len(rows)} rows."
     result = " ".join(filter(None, (before, gave, f"It found {len(found)} passages, {len(new)} of them new.")))
     after = state.model_copy(
         update={
-            "hits": tuple(joined(state.hits, found, weight=LATER if state.current_hop or not searches else 1.0)),
+            "hits": tuple(joined(state.hits, found, weight=1.0 if first else LATER)),
             "queries_tried": (*state.queries_tried, act.query),
             "current_hop": state.current_hop + searches,
         }

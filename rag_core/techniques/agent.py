@@ -93,10 +93,8 @@ class DecideOutput(BaseModel):
 
 
 def parts_by_grammar(inputs: PartsInput, _: Reading) -> PartsOutput:
-    """The clauses that ask something, else one for each of several names; one that names nothing gets the names."""
-    parts = parts_of(inputs.question)[0][: inputs.max_parts]
-    names = " ".join(names_of(inputs.question))
-    return PartsOutput(sub_questions=[part if names_of(part) or not names else f"{names}: {part}" for part in parts])
+    """The clauses that ask something, else one for each of several names."""
+    return PartsOutput(sub_questions=parts_of(inputs.question)[0][: inputs.max_parts])
 
 
 def decided_by_kind(inputs: DecideInput, reading: Reading) -> DecideOutput:
@@ -111,7 +109,8 @@ def decided_by_kind(inputs: DecideInput, reading: Reading) -> DecideOutput:
     for part in inputs.sub_questions:
         given = [turn for turn in inputs.turns if turn.sub_question == part]
         if not given:
-            return DecideOutput(thought="This was not searched for yet.", sub_question=part, tool=TOOLS[0], query=part)
+            query = part if names_of(part) else " ".join([*_known_names(inputs), part])
+            return DecideOutput(thought="This was not searched for yet.", sub_question=part, tool=TOOLS[0], query=query)
         if name := _bridge(part, given, inputs, reading):
             query = " ".join([name, *predicate_of(part)])
             thought = f"What was found leads to {name}."
@@ -119,12 +118,19 @@ def decided_by_kind(inputs: DecideInput, reading: Reading) -> DecideOutput:
     return DecideOutput(thought="All parts were searched for.", done=True)
 
 
+def _known_names(inputs: DecideInput) -> list[str]:
+    """What 'the acquisition' may be of: the names of the question and the first that a search went on from."""
+    named = names_of(inputs.question)
+    searched = [turn.query for turn in inputs.turns if turn.tool == "vector_search"]
+    return [*named, *[name for query in searched for name in names_of(query) if name not in named][:1]]
+
+
 def _bridge(part: str, given: Sequence[Act], inputs: DecideInput, reading: Reading) -> str:
     """The name to go on from for a part; empty where it is settled, leads no further or has had its share."""
     if len(given) >= inputs.share or not given[-1].hits:
         return ""
     asked = stems(part)
-    hits = [hit for turn in given for hit in turn.hits]
+    hits = [hit for turn in inputs.turns for hit in turn.hits]  # what another turn found is not new in its own
     held = (stems(sentence) for hit in hits for sentence in sentences(hit.chunk.text))
     if max((reading.coverage(asked, one) for one in held), default=0.0) >= _SETTLED:
         return ""
