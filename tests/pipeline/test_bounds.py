@@ -43,6 +43,7 @@ class Restless:
     ) -> Out:
         says = {
             "query": next(self._queries),
+            "tool": "vector_search",
             "refined_query": next(self._queries),
             "context": "Something.",
             "completeness": 0.1,
@@ -89,6 +90,19 @@ def test_no_query_is_searched_twice_and_no_loop_goes_on_beyond_its_maximum(
     assert told.status == "done"
     assert told.total_hops <= max_hops
     assert told.iteration_count <= max_iterations
+    bare = [" ".join(query.casefold().split()) for query in library.asked]
+    assert len(bare) == len(set(bare))
+
+
+@settings(max_examples=30, deadline=None)
+@given(QUERIES, st.integers(1, 12))
+def test_an_agent_searches_for_nothing_twice_and_takes_no_more_turns_than_it_may(
+    queries: list[str], max_steps: int
+) -> None:
+    library = Endless({})
+    told = ask(QUESTION, HOPS_AND_PARTS.set("agent", max_steps=max_steps), library, Restless(queries))
+    assert told.status == "done"
+    assert sum(span.name == "agent" for span in told.spans) <= max_steps
     bare = [" ".join(query.casefold().split()) for query in library.asked]
     assert len(bare) == len(set(bare))
 
