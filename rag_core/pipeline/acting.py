@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from rag_core.errors import GraphError, QueryRefused
 from rag_core.pipeline.evidence import joined
-from rag_core.pipeline.retrieval import LATER, first_hop, ranking, searched, with_evidence
+from rag_core.pipeline.retrieval import LATER, first_hop, later, ranking, searched, with_evidence
 from rag_core.pipeline.state import RunState
 from rag_core.pipeline.tools import Tools
 from rag_core.techniques.agent import TOOLS, Act, DecideOutput, tool_for
@@ -79,14 +79,14 @@ def _done(decided: DecideOutput, state: RunState, guide: Guide | None, tools: To
     if wrong and not (state.scratchpad and state.scratchpad[-1].refused):
         return state, act.model_copy(update={"result": wrong, "refused": True})
     if found is not None:
-        return _noted(act, found.hits, state, rows=found.rows)
+        return _noted(act, found.hits, state, tools, rows=found.rows)
     if wrong:
         instead = state.untried(_instead(decided, state, tools))
         if not instead:
             return state, act.model_copy(update={"result": f"{wrong} {act.result}", "done": True})
         act = act.model_copy(update={"tool": "vector_search", "query": instead[0]})
     return _noted(
-        act, _search(act.query, state, tools), state, before=f"{wrong} So this was searched for." * bool(wrong)
+        act, _search(act.query, state, tools), state, tools, before=f"{wrong} So this was searched for." * bool(wrong)
     )
 
 
@@ -128,21 +128,29 @@ def _search(query: str, state: RunState, tools: Tools) -> list[Hit]:
 
 
 def _noted(
-    act: Act, found: Sequence[Hit], state: RunState, *, rows: Sequence[str] = (), before: str = ""
+    act: Act, found: Sequence[Hit], state: RunState, tools: Tools, *, rows: Sequence[str] = (), before: str = ""
 ) -> tuple[RunState, Act]:
     """The state with what a call found, and the turn with its result."""
     known = {hit.chunk.id for hit in state.hits}
     new = tuple(hit for hit in found if hit.chunk.id not in known)
     searches = act.tool == "vector_search"
-    # The parts of a question count the same; what only leads on from one counts for less.
-    first = searches and all(before.sub_question != act.sub_question for before in state.scratchpad)
     gave = "" if searches else f"It gave {len(rows)} rows."
     result = " ".join(filter(None, (before, gave, f"It found {len(found)} passages, {len(new)} of them new.")))
     after = state.model_copy(
         update={
-            "hits": tuple(joined(state.hits, found, weight=1.0 if first else LATER)),
+            "hits": tuple(joined(state.hits, found, weight=_weight(act, state, tools))),
             "queries_tried": (*state.queries_tried, act.query),
             "current_hop": state.current_hop + searches,
         }
     )
     return after, act.model_copy(update={"result": result, "rows": tuple(rows), "hits": new})
+
+
+def _weight(act: Act, state: RunState, tools: Tools) -> float:
+    """What the scores of a call count for: the parts of a question all the same, what leads on from one less."""
+    if act.tool != "vector_search":
+        return LATER
+    if not state.current_hop:
+        return 1.0
+    goes_on = any(before.sub_question == act.sub_question for before in state.scratchpad)
+    return later(state, tools, LATER if goes_on else 1.0)

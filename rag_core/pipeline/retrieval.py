@@ -36,7 +36,7 @@ def retrieve(state: RunState, tools: Tools) -> RunState:
         span.set(found=len(found), new=len(new), **ranking(found))
         if by_words := [one.name for one in tools.searched(state) if not one.by_meaning]:
             span.set(by_words=by_words)
-        hits = joined(state.hits, found, weight=1.0 if number == 1 else _later(state, tools))
+        hits = joined(state.hits, found, weight=1.0 if number == 1 else later(state, tools))
         tried = (*state.queries_tried, query)
         if not new:
             span.set(why="It brought no new chunk.")
@@ -60,16 +60,16 @@ def sub_queries(state: RunState, tools: Tools) -> RunState:
         span.set(gaps=list(gathered.gaps), focused=list(gathered.queries))
     hits: Sequence[Hit] = state.hits
     for one in found:
-        hits = joined(hits, one.hits, weight=_later(state, tools))
+        hits = joined(hits, one.hits, weight=later(state, tools))
     done |= {"focused": gathered.queries, "parts": parts, "queries_tried": (*state.queries_tried, *queries)}
     return with_evidence(state, hits, tools, **done)
 
 
-def _later(state: RunState, tools: Tools) -> float:
+def later(state: RunState, tools: Tools, weight: float = LATER) -> float:
     """What the scores of a later search count for; what only searches find, counts beside a graph as it does there."""
     if tools.graph is None or not any("graph" in hit.scores for hit in state.hits):
-        return LATER
-    return LATER * tools.graph.search_weight
+        return weight
+    return weight * tools.graph.search_weight
 
 
 def _query(state: RunState, tools: Tools) -> str:
