@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from rag_core.errors import GraphError, QueryRefused
+from rag_core.errors import GraphError, QueryRefused, StoreError
 from rag_core.pipeline.evidence import joined
 from rag_core.pipeline.retrieval import LATER, first_hop, later, ranking, searched, with_evidence
 from rag_core.pipeline.state import RunState
@@ -25,7 +25,7 @@ def agent(state: RunState, tools: Tools) -> RunState:
         guide, no_graph = _guide(state, tools)
         if no_graph and not state.scratchpad:
             span.set(no_graph=no_graph)
-        after, act = _done(_decided(state, guide, tools), state, guide, tools)
+        after, act = _called(_decided(state, guide, tools), state, guide, tools)
         span.set(**act.model_dump(include={"thought", "sub_question", "tool", "query", "result"}))
         span.set(new=len(act.hits), refused=act.refused)
     return with_evidence(after, after.hits, tools, scratchpad=(*state.scratchpad, act))
@@ -63,7 +63,7 @@ def _decided(state: RunState, guide: Guide | None, tools: Tools) -> DecideOutput
     return decided
 
 
-def _done(decided: DecideOutput, state: RunState, guide: Guide | None, tools: Tools) -> tuple[RunState, Act]:
+def _called(decided: DecideOutput, state: RunState, guide: Guide | None, tools: Tools) -> tuple[RunState, Act]:
     """The state after a call with what was found, and the turn as it is noted.
 
     What cannot be done is told back once, so that the next turn can do better; when that cannot be done either, the
@@ -85,9 +85,8 @@ def _done(decided: DecideOutput, state: RunState, guide: Guide | None, tools: To
         if not instead:
             return state, act.model_copy(update={"result": f"{wrong} {act.result}", "done": True})
         act = act.model_copy(update={"tool": "vector_search", "query": instead[0]})
-    return _noted(
-        act, _search(act.query, state, tools), state, tools, before=f"{wrong} So this was searched for." * bool(wrong)
-    )
+        wrong += " So this was searched for."
+    return _noted(act, _search(act.query, state, tools), state, tools, before=wrong)
 
 
 def _wrong(decided: DecideOutput, state: RunState, offered: Collection[str]) -> str:
@@ -111,7 +110,7 @@ def _traversed(query: str, state: RunState, tools: Tools) -> tuple[GraphFound | 
     with tools.tracer.span("graph", query=query) as span:
         try:
             found = tools.traversal.traverse(query, state.where)
-        except (QueryRefused, GraphError) as error:
+        except (QueryRefused, GraphError, StoreError) as error:
             span.set(why=str(error))
             return None, str(error)
         span.set(**found.model_dump(mode="json", exclude={"hits"}), **ranking(found.hits))
