@@ -124,6 +124,10 @@ class Workbench:
         self._points = PointStore(settings.data_dir / "runs.sqlite")
         self._telemetry = Telemetry.from_settings(settings)
         self._memories = MemoryStore(settings.data_dir / "memories.sqlite")
+
+        def chunks(collection: str) -> Tenants:
+            return Tenants([Tenant(store, ledger.tenant(collection), self._ingest.hurry)])
+
         self.trees = SummaryTrees(
             Trees(
                 ledger,
@@ -135,11 +139,11 @@ class Workbench:
                 copy=settings.raptor_tree_path,
             ),
             ledger,
-            lambda collection: Tenants([Tenant(store, ledger.tenant(collection), self._ingest.hurry)]),
+            chunks,
             self._engines.get,
         )
         self.graphs = KnowledgeGraphs(
-            Graphs(ledger, store, settings, fingerprint=self._fingerprint), self._graph_making
+            Graphs(ledger, store, settings, fingerprint=self._fingerprint), self._graph_making, chunks
         )
         self._asking = Asking(
             settings,

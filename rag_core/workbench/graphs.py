@@ -13,7 +13,11 @@ from rag_core.llm.reading.reading import Reading
 from rag_core.stores.graph.facts import GraphStore
 from rag_core.techniques.graph.communities import Reporter
 from rag_core.techniques.graph.extraction import EXTRACT, Extractor
+from rag_core.types import Chunk
+from rag_core.workbench.searched import Tenants
 
+_PASSAGES = """\
+MATCH (c:Chunk)-[m:MENTIONS]->(e:Entity) WHERE e.id = $entity RETURN c.id ORDER BY m.weight DESC"""
 _VERSION = 1
 """Raised when the same chunk gives other facts without a model."""
 
@@ -34,13 +38,17 @@ def making(engine: Engine, reading: Reading) -> Making:
 class KnowledgeGraphs:
     """The graphs of one workbench. Safe for threads."""
 
-    def __init__(self, graphs: Graphs, making: Callable[[str, str | None], Making]) -> None:
+    def __init__(
+        self, graphs: Graphs, making: Callable[[str, str | None], Making], chunks: Callable[[str], Tenants]
+    ) -> None:
         """Wire them.
 
         Args:
             making: Gives what the graph of a collection is made with, by an engine's name, as the models are set now.
+            chunks: Gives the chunks of a collection.
         """
         self._graphs = graphs
+        self._chunks = chunks
         self._making = making
         self._under_way: dict[str, threading.Thread] = {}
         self._failed: dict[str, str] = {}
@@ -62,6 +70,20 @@ class KnowledgeGraphs:
             GraphError: It cannot be opened.
         """
         return self._graphs.graph(collection)
+
+    def passages(self, collection: str, entity: str, *, limit: int = 20) -> list[Chunk]:
+        """The chunks that mention an entity, with document, page and boxes; those that are about it first.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+            GraphError: The graph cannot be opened.
+            StoreError: The chunks could not be read.
+        """
+        graph = self.graph(collection)
+        if graph is None:
+            return []
+        rows = graph.cypher(_PASSAGES, limit=limit, parameters={"entity": entity}).rows
+        return self._chunks(collection).get([id_ for (id_,) in rows])
 
     def status(self, collection: str) -> GraphStatus:
         """How the graph of a collection is.
