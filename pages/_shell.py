@@ -16,6 +16,7 @@ PAGES = [
     st.Page("ask.py", title="Ask", default=True),
     st.Page("documents.py", title="Documents"),
     st.Page("compare.py", title="Compare"),
+    st.Page("knowledge.py", title="Knowledge"),
     st.Page("runs.py", title="Runs"),
     st.Page("settings.py", title="Settings"),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages._parts.blocks import health_list, limit_list
+from pages._parts.blocks import escaped, health_list, limit_list
 from pages._parts.prompts import prompts
 from pages._server.state import get_workbench
 from rag_core.errors import RagError
@@ -131,11 +131,6 @@ def found() -> None:
         for at, connection in enumerate(servers[:12]):
             label = f"{escaped(connection.model)} · {connection.label or KINDS[connection.kind]}"
             st.button(label, key=f"found-{at}", on_click=use_found, args=(connection,))
-
-
-def escaped(text: str) -> str:
-    """A name as it stands, in a label that is read as markdown."""
-    return "".join(f"\\{sign}" if sign in r"\`*_{}[]()#+-.!|<>~:$&" else sign for sign in text)
 
 
 def health() -> None:

@@ -62,3 +62,8 @@ def word_diff(before: str, after: str) -> str:
         else:
             parts.append((f"<del>{gone}</del>" if gone else "") + (f"<ins>{come}</ins>" if come else ""))
     return f'<div class="diff">{"".join(parts)}</div>'
+
+
+def escaped(text: str) -> str:
+    """A name as it stands, in a label that is read as markdown."""
+    return "".join(f"\\{sign}" if sign in r"\`*_{}[]()#+-.!|<>~:$&" else sign for sign in text)

@@ -137,7 +137,7 @@ class KnowledgeGraphs:
             GraphError: It cannot be opened.
         """
         self._graphs.status(collection)
-        if (thread := self._under_way.get(collection)) and thread.is_alive():
+        if self.under_way(collection):
             return
         self._failed.pop(collection, None)
         self._stopping.discard(collection)
@@ -153,6 +153,11 @@ class KnowledgeGraphs:
         thread = threading.Thread(target=work, daemon=True, name="graph")
         self._under_way[collection] = thread
         thread.start()
+
+    def under_way(self, collection: str) -> bool:
+        """Whether a build that was started here goes on; `status` knows it a moment later."""
+        thread = self._under_way.get(collection)
+        return thread is not None and thread.is_alive()
 
     def stop(self, collection: str) -> None:
         """Stop the build that was started here; what is made is kept."""

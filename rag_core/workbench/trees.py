@@ -116,7 +116,7 @@ class SummaryTrees:
     def start(self, collection: str, *, engine: str | None = None, anew: bool = False) -> None:
         """Bring it up to date in the background; `status` says how far it is, `failed` why it came to no end."""
         self._ledger.tenant(collection)
-        if (thread := self._under_way.get(collection)) and thread.is_alive():
+        if self.under_way(collection):
             return
         self._failed.pop(collection, None)
         self._stopping.discard(collection)
@@ -132,6 +132,11 @@ class SummaryTrees:
         thread = threading.Thread(target=work, daemon=True, name="tree")
         self._under_way[collection] = thread
         thread.start()
+
+    def under_way(self, collection: str) -> bool:
+        """Whether a build that was started here goes on; `status` knows it a moment later."""
+        thread = self._under_way.get(collection)
+        return thread is not None and thread.is_alive()
 
     def stop(self, collection: str) -> None:
         """Stop the build that was started here; what is made is kept."""
