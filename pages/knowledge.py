@@ -21,22 +21,24 @@ from pages._parts.knowing import (
     passage,
     progressed,
     query_examples,
+    several,
     tree_outline,
 )
 from pages._parts.library import counted
-from pages._parts.network import MOST_NODES, Drawn, drawn, legend_rows, spec, titled
+from pages._parts.network import legend_rows, part_of, spec, titled, whole_of
 from pages._server.state import get_workbench
 from rag_core.errors import QueryRefused, RagError
 from rag_core.indexing.graph import GraphStatus
 from rag_core.indexing.tree import TreeStatus
-from rag_core.stores.graph.facts import Community, Edges, GraphStore
+from rag_core.stores.graph.facts import Community, GraphStore
+from rag_core.techniques.graph.cypher import SCHEMA
 from rag_core.types import Chunk
 from rag_core.workbench.trees import TreeView
 
 REFRESH_S = 0.5
 MOST_PASSAGES = 12
 MOST_ROWS = 200
-GRAPH_PX = 520
+GRAPH_PX = 480
 VIEWS = {"graph": "Graph", "communities": "Communities", "tree": "Tree", "query": "Query"}
 HOPS = {0: "All", 1: "1 step around", 2: "2 steps around"}
 SHOWS = {
@@ -113,13 +115,21 @@ def standing(what: str) -> GraphStatus | TreeStatus | None:
             st.fragment(building_now, run_every=REFRESH_S)(what)
     elif not there:
         offer(what, status)
-    elif status.state == "stale" or maker.failed(collection):
-        with st.container(horizontal=True, vertical_alignment="center", key=f"{what}-stale"):
-            changed = f"{counted(status.changed, 'document')} changed since it was built." if status.changed else ""
-            st.text(" ".join(filter(None, (changed, maker.failed(collection)))), width="stretch")
-            if st.button("Update", key=f"update-{what}", help=estimated(what)):
+    elif said := outdated(what, status):
+        with st.container(horizontal=True, vertical_alignment="center", key="stale"):
+            st.text(said, width="stretch")
+            if st.button("Update", key=f"update-{what}"):
                 start(what)
     return status if there else None
+
+
+def outdated(what: str, status: GraphStatus | TreeStatus) -> str:
+    """Why it is to be updated, and what that takes; empty where it is as it should be."""
+    todo = makers[what].estimate(collection, st.session_state.engine).documents
+    changed = f"{counted(status.changed, 'document')} changed since it was built." if status.changed else ""
+    other = "It was made by another engine than the one chosen now." if todo and not changed else ""
+    said = " ".join(filter(None, (makers[what].failed(collection), changed, other)))
+    return f"{said} {estimated(what)}" if said else ""
 
 
 def building_now(what: str) -> None:
@@ -162,38 +172,12 @@ def estimated(what: str) -> str:
 # the graph
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
-def whole(_store: GraphStore, name: str, store: int, version: int) -> tuple[Edges, list[Community]]:
-    """The graph as arrays and its communities, read once a version."""
-    return _store.edges(), _store.communities()
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def part_of(
-    _store: GraphStore, store: int, version: int, community: str, kind: str, entity: str, hops: int
-) -> tuple[Drawn, list[Community]]:
-    """What is drawn, and the communities that can be told apart in it."""
-    edges, communities = whole(_store, "", store, version)
-    level = [one for one in communities if one.parent == (community or None) and one.id != community]
-    if hops and entity:
-        around = _store.neighbours([entity], hops=hops, limit=MOST_NODES)
-        coarse = [one for one in communities if one.level == 0]
-        return drawn(_store, edges, coarse, {one.id for one in around.entities}, always=entity), coarse
-    wanted = next(({*one.entities} for one in communities if one.id == community), None)
-    if kind:
-        query = "MATCH (e:Entity) WHERE e.kind = $kind RETURN e.id ORDER BY e.mentions DESC"
-        of_kind = {id_ for (id_,) in _store.cypher(query, limit=2_000, parameters={"kind": kind}).rows}
-        wanted = of_kind if wanted is None else wanted & of_kind
-    apart = level or [one for one in communities if one.id == community]
-    return drawn(_store, edges, apart, wanted, always=entity or None), apart
-
-
 def graph_view(store: GraphStore) -> None:
-    _, communities = whole(store, collection, id(store), store.version)
+    communities = whole_of(store).communities
     left, right = st.columns([8, 5], gap="medium")
     with left:
         words = tools(store, communities)
-        picture(store, communities, words)
+        picture(store, words)
     with right, st.container(key="knowledge-side"):
         entity = next(iter(store.entities([chosen["entity"]])), None) if chosen.get("entity") else None
         if entity is None:
@@ -214,28 +198,36 @@ def tools(store: GraphStore, communities: Sequence[Community]) -> str:
         if st.session_state.get(key, ALL) not in (ALL, *known):
             st.session_state[key] = ALL
     with st.container(horizontal=True, vertical_alignment="bottom", key="graph-tools"):
-        words = st.text_input("Find an entity", key="entity-words", type="search", live=True, placeholder="Find an entity",
-                              label_visibility="collapsed", persist_state="session", width=220)  # fmt: skip
-        st.selectbox("Community", [ALL, *named], key="community", format_func=lambda id_: named.get(id_, "All communities"),
-                     label_visibility="collapsed", width=240, persist_state="session")  # fmt: skip
+        words = st.text_input(
+            "Find an entity", key="entity-words", type="search", live=True, placeholder="Find an entity",
+            label_visibility="collapsed", persist_state="session", width=220,
+        )  # fmt: skip
+        st.selectbox(
+            "Community", [ALL, *named], key="community", format_func=lambda id_: named.get(id_, "All communities"),
+            label_visibility="collapsed", width=240, persist_state="session",
+        )  # fmt: skip
         if kinds:
-            st.selectbox("Kind", [ALL, *kinds], key="kind", format_func=lambda kind: kind or "All kinds",
-                         label_visibility="collapsed", width=150, persist_state="session")  # fmt: skip
+            st.selectbox(
+                "Kind", [ALL, *kinds], key="kind", format_func=lambda kind: kind or "All kinds",
+                label_visibility="collapsed", width=150, persist_state="session",
+            )  # fmt: skip
         if chosen.get("entity"):
-            st.segmented_control("Around it", list(HOPS), key="hops", format_func=HOPS.__getitem__, default=0,
-                                 required=True, label_visibility="collapsed", persist_state="session")  # fmt: skip
+            st.segmented_control(
+                "Around it", list(HOPS), key="hops", format_func=HOPS.__getitem__, default=0, required=True,
+                label_visibility="collapsed", persist_state="session",
+            )  # fmt: skip
     return words
 
 
-def picture(store: GraphStore, communities: Sequence[Community], words: str) -> None:
+def picture(store: GraphStore, words: str) -> None:
     dark = st.context.theme.type == "dark"
     entity = chosen.get("entity", "")
     community, kind = st.session_state.get("community", ALL), st.session_state.get("kind", ALL)
     hops = (st.session_state.get("hops") or 0) if entity else 0
-    part, _ = part_of(store, id(store), store.version, community, kind, entity, hops)
+    part = part_of(store, community=community, kind=kind, entity=entity, hops=hops)
     st.session_state.in_picture = [one.id for one in part.entities]
     rows = legend_rows(part, dark)
-    alt = f"The graph: {counted(len(part.entities), 'entity') if len(part.entities) == 1 else f'{len(part.entities):,} entities'}"
+    alt = f"The graph: {several(len(part.entities), 'entities', 'entity')}"
     st.echarts_chart(spec(part, entity, dark), height=GRAPH_PX, key="network", on_select=node_pressed, alt=alt)
     components.outline(
         key="legend",
@@ -243,12 +235,15 @@ def picture(store: GraphStore, communities: Sequence[Community], words: str) -> 
             "label": "Communities in the picture", "look": "legend", "empty": "",
             "roots": [row["id"] for row in rows],
             "nodes": {row["id"]: {**row, "note": ""} for row in rows},
-            "chosen": community,
+            "chosen": community or None,
         },
         on_choose_change=lambda: community_filtered("legend"),
     )  # fmt: skip
     left_out = f", the most central of {len(part.entities) + part.left_out:,}" if part.left_out else ""
-    st.caption(f"{len(part.entities):,} entities{left_out}, {len(part.links):,} relations. Drag to move, scroll to zoom.")
+    st.caption(
+        f"{several(len(part.entities), 'entities', 'entity')}{left_out}, {counted(len(part.links), 'relation')}. "
+        "Drag to move, scroll to zoom."
+    )
     found = store.search(words, limit=50) if words else list(part.entities)
     colours = {at: row["colour"] for at, row in enumerate(rows)}
     components.outline(
@@ -264,7 +259,7 @@ def picture(store: GraphStore, communities: Sequence[Community], words: str) -> 
 
 
 def communities_view(store: GraphStore) -> None:
-    _, communities = whole(store, collection, id(store), store.version)
+    communities = whole_of(store).communities
     left, right = st.columns([6, 5], gap="medium")
     with left:
         outlined("communities", "community", community_outline(communities), "No group of entities is worth a report.")
@@ -309,10 +304,16 @@ def tree_view(view: TreeView) -> None:
         side("summary-side", data, leaves)
 
 
-def outlined(key: str, what: str, drawn: dict[str, Any], empty: str) -> None:
+def outlined(key: str, what: str, entries: dict[str, Any], empty: str) -> None:
     components.outline(
         key=key,
-        data={"label": key.capitalize(), "look": "outline card tall", "empty": empty, "chosen": chosen.get(what), **drawn},
+        data={
+            "label": key.capitalize(),
+            "look": "outline card tall",
+            "empty": empty,
+            "chosen": chosen.get(what),
+            **entries,
+        },
         on_choose_change=lambda: listed(key, what),
     )
 
@@ -344,8 +345,6 @@ def query_view(store: GraphStore) -> None:
     if query := st.session_state.get("cypher_asked", "").strip():
         answered(store, query)
     with st.expander("What can be asked for"):
-        from rag_core.techniques.graph.cypher import SCHEMA
-
         st.code(SCHEMA, language=None)
 
 
@@ -363,7 +362,8 @@ def answered(store: GraphStore, query: str) -> None:
     if not table.rows:
         st.text("Nothing in the graph is so.")
         return
-    st.caption(f"The first {MOST_ROWS} rows; there are more." if table.cut else f"{counted(len(table.rows), 'row')}, of {MOST_ROWS} at most.")
+    rows = counted(len(table.rows), "row")
+    st.caption(f"The first {rows}; there are more." if table.cut else f"{rows}; {MOST_ROWS} are shown at most.")
     st.dataframe(as_columns(table), hide_index=True)
 
 
@@ -388,11 +388,14 @@ with st.container(key="knowledge"):
             "Show", list(VIEWS), key="knowledge_view", default="graph", format_func=VIEWS.__getitem__, required=True,
             label_visibility="collapsed", persist_state="session",
         )  # fmt: skip
+        told = st.empty()
     try:
         if view == "tree":
             if standing("tree"):
                 tree_view(workbench.trees.tree(collection))
         elif standing("graph") and (graph := workbench.graphs.graph(collection)):
+            size = graph.size()
+            told.text(f"{size.entities:,} entities, {size.relations:,} relations, {size.communities:,} communities")
             {"graph": graph_view, "communities": communities_view, "query": query_view}[view](graph)
     except RagError as problem:
         st.text(str(problem))

@@ -23,6 +23,7 @@ INSPECTOR_SHEETS = (
     "lit.css",
     "chat.css",
     "fork.css",
+    "used.css",
     "run.css",
 )
 """What the inspector of a run is drawn with, on a screen and in a file."""

@@ -2,16 +2,20 @@
 
 import { h } from "./dom.js";
 
+/* Entries that are opened from the beginning. */
+const FEW = 4;
+
 /** Draw `data`: {label, look, roots: [id], nodes: {id: {title, note, sign, colour, children}}, chosen, empty}. What is under an
     entry is drawn when it is opened: one may stand under several. A chosen entry reaches the page as its id. */
 export default function outline({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
-  const open = (root.open ??= new Set());
+  const open = (root.open ??= new Set(data.roots.length < FEW ? data.roots : []));
   const choose = (id) => setTriggerValue("choose", id);
   const focused = root.getRootNode().activeElement?.dataset?.key;
   const scrolled = root.firstElementChild?.scrollTop ?? 0;
+  const flat = !Object.values(data.nodes).some(({ children }) => children?.length);
   const list = data.roots.length
-    ? h("ul", { class: data.look, "aria-label": data.label }, data.roots.map((id) => entry(data, id, id, { open, choose })))
+    ? h("ul", { class: `${data.look} ${flat ? "flat" : ""}`, "aria-label": data.label }, data.roots.map((id) => entry(data, id, id, { open, choose })))
     : h("p", { class: "nothing" }, data.empty);
   root.replaceChildren(list);
   list.scrollTop = scrolled;

@@ -33,7 +33,7 @@ function passage(one, tell) {
   return h("article", { class: `card ev ${one.page ? "" : "bare-page"}`, "aria-label": `${one.name}, ${where}` },
     h("div", { class: "body" },
       h("div", { class: "row title" }, h("h3", { title: one.name, dir: "auto" }, shortName(one.name)), h("small", { class: "where" }, where)),
-      h("p", { class: "words cut", dir: "auto" }, one.text),
+      h("p", { class: "words cut", dir: "auto" }, one.text.replace(/\s*\n\s*/g, "\n").trim() || one.caption),
       h("button", { type: "button", class: "bare more", onclick: open }, one.page ? `Open page ${one.page}` : "Open the document")),
     one.page && h("button", { type: "button", class: "bare thumb", tabindex: "-1", "aria-hidden": "true", onclick: open },
       pagePicture({ document: one.document, page: one.page, dpi: THUMBNAIL_DPI, boxes: litBoxes(one, one.page), alt: "", lazy: true })));

@@ -6,6 +6,7 @@ import { correction, hasCorrection } from "./correction.js";
 import { h, seconds, tabList } from "./dom.js";
 import { evidenceCards, fetchAhead } from "./evidence.js";
 import { branching } from "./fork.js";
+import { graphSpans, usedGraph } from "./graphs.js";
 import { healing, healings } from "./healing.js";
 import { litPage } from "./lit.js";
 import { PAGE_DPI } from "./picture.js";
@@ -15,6 +16,7 @@ import { replayBar } from "./replay_bar.js";
 import { hasReflection, reflection } from "./reflection.js";
 import { bus, citedChunks, follow, held } from "./runs.js";
 import { lanes, summary } from "./timeline.js";
+import { treeSpans, usedTree } from "./trees.js";
 
 /** Draw `data`: {run: id or null, questions: {id: question}, labels: {technique: what it is called}, problem, alone, kept}. */
 export default function run({ data, parentElement, setTriggerValue }) {
@@ -186,6 +188,8 @@ function drawTabs(state) {
   if (hasReflection(view)) tabs.push({ id: "reflection", label: "Reflection" });
   if (hasCorrection(view)) tabs.push({ id: "correction", label: "Correction" });
   if (healings(view)) tabs.push({ id: "healing", label: `Healing ${healings(view)}` });
+  if (graphSpans(view).length) tabs.push({ id: "graph", label: "Graph" });
+  if (treeSpans(view).length) tabs.push({ id: "tree", label: "Tree" });
   tabs.push({ id: "prompts", label: `Prompts ${view.prompts.length}` });
   if (state.lit) tabs.push({ id: "page", label: "Page" });
   if (!tabs.some(({ id }) => id === state.tab)) state.tab = "evidence";
@@ -198,11 +202,11 @@ function drawTabs(state) {
 function drawPanel(state) {
   const { view, drawn, tab } = state;
   const checks = [view.spans, view.sentences, view.evidence];
-  const shown = { evidence: [view.evidence, view.sentences, view.status], reflection: checks, correction: checks, healing: checks, prompts: [view.prompts], page: [state.lit, view.evidence, view.sentences] }[tab];
+  const shown = { evidence: [view.evidence, view.sentences, view.status], reflection: checks, correction: checks, healing: checks, graph: checks, tree: checks, prompts: [view.prompts], page: [state.lit, view.evidence, view.sentences] }[tab];
   if (drawn.tab === tab && drawn.shown?.every((one, at) => one === shown[at])) return;
   Object.assign(drawn, { tab, shown });
   const question = view.question ?? state.questions[view.id] ?? "";
-  const parts = { evidence: () => evidenceCards(view, question), reflection: () => reflection(view), correction: () => correction(view), healing: () => healing(view), prompts: () => promptCards(view), page: () => litPage(view, state.lit.chunk, state.lit.page) }[tab]();
+  const parts = { evidence: () => evidenceCards(view, question), reflection: () => reflection(view), correction: () => correction(view), healing: () => healing(view), graph: () => usedGraph(view), tree: () => usedTree(view), prompts: () => promptCards(view), page: () => litPage(view, state.lit.chunk, state.lit.page) }[tab]();
   const focused = state.body.contains(state.body.getRootNode().activeElement);
   state.body.setAttribute("aria-label", tab);
   state.body.replaceChildren(...parts);

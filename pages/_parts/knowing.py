@@ -10,7 +10,7 @@ from pages._parts.library import counted
 from pages._parts.network import Drawn, titled
 from rag_core.indexing.graph import GraphEstimate, GraphProgress
 from rag_core.indexing.tree import TreeEstimate, TreeProgress
-from rag_core.stores.graph.facts import Community, Entity, GraphStore, Subgraph, Table
+from rag_core.stores.graph.facts import Community, Entity, GraphStore, Relation, Subgraph, Table
 from rag_core.types import Chunk
 from rag_core.workbench.trees import TreeView
 
@@ -33,6 +33,10 @@ def cost(what: str, expected: GraphEstimate | TreeEstimate) -> str:
     )
 
 
+def several(number: int, many: str, one: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def duration(seconds: float) -> str:
     return f"{seconds:,.0f} s" if seconds < 100 else f"{seconds / 60:,.0f} minutes"
 
@@ -44,8 +48,8 @@ def progressed(progress: GraphProgress | TreeProgress | None) -> tuple[float, st
     share = min(1.0, progress.done / progress.total)
     if isinstance(progress, TreeProgress):
         at = f"Summarising {progress.document}" if progress.document else "Summarising over all documents"
-        made = f", {counted(progress.summaries, 'summary') if progress.summaries == 1 else f'{progress.summaries:,} summaries'} written"
-        return share, f"{at}: {progress.done:,} of {counted(progress.total, 'document')}{made}"
+        of = f"{progress.done:,} of {counted(progress.total, 'document')}"
+        return share, f"{at}: {of}, {several(progress.summaries, 'summaries', 'summary')} written"
     if progress.stage == "communities":
         return share, f"Reports on communities: {progress.done:,} of {progress.total:,}"
     return share, f"Reading {progress.document}: {progress.done:,} of {counted(progress.total, 'chunk')}"
@@ -70,27 +74,31 @@ def entity_rows(entities: Sequence[Entity], part: Drawn, colours: Mapping[int, s
 def about_entity(entity: Entity, around: Subgraph, communities: Sequence[Community]) -> dict[str, Any]:
     """What is said of an entity, and how it stands to others."""
     names = {one.id: one.name for one in around.entities}
-    seen: set[tuple[str, str]] = set()
-    links = []
+    said: dict[str, list[Relation]] = {}
     for relation in sorted(around.relations, key=lambda one: (not one.name, -one.weight)):
-        if entity.id not in (relation.source, relation.target):
-            continue
-        outward = relation.source == entity.id
-        other = relation.target if outward else relation.source
-        if other == entity.id or (other, relation.name) in seen or ((other, "") in seen and not relation.name):
-            continue
-        seen |= {(other, relation.name), (other, "")}
-        says = f"{relation.name} →" if outward else f"← {relation.name}"
-        links.append({
-            "id": other, "title": names.get(other, other), "says": says if relation.name else "with",
-            "evidence": relation.description,
-        })  # fmt: skip
+        if entity.id in (relation.source, relation.target):
+            said.setdefault(relation.target if relation.source == entity.id else relation.source, []).append(relation)
+    links = [
+        {
+            "id": other,
+            "title": names.get(other, other),
+            "says": ", ".join(list(dict.fromkeys(_says(one, entity.id) for one in relations if one.name))[:2])
+            or "with",
+            "evidence": "\n".join(list(dict.fromkeys(one.description for one in relations))[:3]),
+        }
+        for other, relations in said.items()
+        if other != entity.id
+    ]
     own = [titled(one) for one in communities if entity.id in one.entities]
     notes = [f"also {', '.join(entity.aliases[:4])}" if entity.aliases else "", f"in {own[0]}" if own else ""]
     return {
         "title": entity.name, "kind": entity.kind, "note": " · ".join(filter(None, notes)),
         "text": entity.description, "links": links[:_LINKS], "linked": "Related to",
     }  # fmt: skip
+
+
+def _says(relation: Relation, entity: str) -> str:
+    return f"{relation.name} →" if relation.source == entity else f"← {relation.name}"
 
 
 def community_outline(communities: Sequence[Community]) -> dict[str, Any]:
@@ -105,7 +113,7 @@ def community_outline(communities: Sequence[Community]) -> dict[str, Any]:
         "nodes": {
             one.id: {
                 "title": titled(one),
-                "note": f"level {one.level} · {counted(len(one.entities), 'entity') if len(one.entities) == 1 else f'{len(one.entities):,} entities'}",
+                "note": f"level {one.level} · {several(len(one.entities), 'entities', 'entity')}",
                 "children": under.get(one.id, []),
             }
             for one in told
@@ -117,11 +125,12 @@ def query_examples(store: GraphStore) -> list[tuple[str, str]]:
     """`(what is asked, the query)`, of what the graph holds."""
     top = [name for (name,) in store.cypher("MATCH (e:Entity) RETURN e.name ORDER BY e.mentions DESC", limit=2).rows]
     said = store.cypher(
-        "MATCH (a:Entity)-[r:RELATES]->(b:Entity) WHERE r.name <> '' RETURN r.name, count(*) AS n ORDER BY n DESC", limit=1
+        "MATCH (a:Entity)-[r:RELATES]->(b:Entity) WHERE r.name <> '' RETURN r.name, count(*) AS n ORDER BY n DESC",
+        limit=1,
     ).rows
     examples = [
         ("Most mentioned", "MATCH (e:Entity)\nRETURN e.name, e.kind, e.mentions\nORDER BY e.mentions DESC LIMIT 20"),
-        ("Where each document overlaps another",
+        ("Shared by two documents",
          "MATCH (c:Chunk)-[:MENTIONS]->(e:Entity)<-[:MENTIONS]-(d:Chunk)\nWHERE c.document < d.document\n"
          "RETURN e.name, count(*) AS times ORDER BY times DESC LIMIT 20"),
         ("Communities", "MATCH (e:Entity)-[:BELONGS_TO]->(k:Community)\n"
@@ -141,7 +150,7 @@ def query_examples(store: GraphStore) -> list[tuple[str, str]]:
         ))  # fmt: skip
     if said:
         examples.append((
-            f"Who “{said[0][0]}” what",
+            f"Relations called “{said[0][0]}”",
             f"MATCH (a:Entity)-[r:RELATES]->(b:Entity)\nWHERE r.name = {literal(said[0][0])}\n"
             "RETURN a.name, r.name, b.name, r.description LIMIT 50",
         ))  # fmt: skip
@@ -200,5 +209,6 @@ def passage(chunk: Chunk) -> dict[str, Any]:
         "page": chunk.page,
         "section": " › ".join(chunk.section),
         "text": chunk.text,
+        "caption": chunk.caption or f"A {chunk.kind}.",
         "places": [place.model_dump() for place in chunk.places],
     }

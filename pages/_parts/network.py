@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,13 +17,16 @@ MOST_LINES = 600
 _NAMED = 7
 """Communities with a colour and a shape of their own; more cannot be told apart."""
 _SIGNS = (
-    ("circle", "●"), ("rect", "■"), ("triangle", "▲"), ("diamond", "◆"), ("roundRect", "▢"), ("pin", "◉"), ("arrow", "➤"),
+    ("circle", "●"), ("rect", "■"), ("triangle", "▲"), ("diamond", "◆"),
+    ("roundRect", "▢"), ("pin", "◉"), ("arrow", "➤"),
 )  # fmt: skip
 _OTHERS = ("emptyCircle", "○")
 _LIGHT = ("#3566c4", "#0e6e6e", "#7a4fc0", "#8a5508", "#b5456e", "#23703f", "#b3372f", "#69727e")
 _DARK = ("#7ea6f4", "#4fc0b8", "#b595f0", "#e0a94e", "#ec8fb0", "#6cc48d", "#ee8379", "#98a1ac")
-_LABELS = 40
+_LABELS = 32
 _STEPS = 160
+_OF_KIND = "MATCH (e:Entity) WHERE e.kind = $kind RETURN e.id ORDER BY e.mentions DESC"
+_MOST_OF_KIND = 2_000
 _LONGEST_LABEL = 28
 
 
@@ -38,10 +43,76 @@ class Drawn:
     legend: tuple[Community, ...]
     left_out: int = 0
 
+    @cached_property
+    def at(self) -> np.ndarray:
+        return places(self)
+
     def sign(self, entity: str) -> str:
         """The shape of the entity's community, as a character."""
         at = self.groups.get(entity)
         return _OTHERS[1] if at is None else _SIGNS[at][1]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A graph as it is read for the screen, once for each of its versions."""
+
+    version: int
+    edges: Edges
+    communities: tuple[Community, ...]
+    parts: dict[tuple[object, ...], Drawn] = field(default_factory=dict)
+
+
+_read: WeakKeyDictionary[GraphStore, Whole] = WeakKeyDictionary()
+_MOST_PARTS = 32
+
+
+def whole_of(store: GraphStore) -> Whole:
+    """Read a graph, where it is another than the last time.
+
+    Raises:
+        GraphError: The store is out.
+    """
+    known = _read.get(store)
+    if known is None or known.version != store.version:
+        _read[store] = known = Whole(store.version, store.edges(), tuple(store.communities()))
+    return known
+
+
+def part_of(store: GraphStore, *, community: str = "", kind: str = "", entity: str = "", hops: int = 0) -> Drawn:
+    """What is to be seen: all, a community, the entities of a kind; or what stands around an entity.
+
+    Args:
+        entity: It is in the picture, whatever else is.
+        hops: 1 or 2 for its surroundings alone, 0 for all.
+    """
+    whole = whole_of(store)
+    beside = () if hops else (community, kind)
+    if not hops and (usual := whole.parts.get((*beside, "", 0))) and entity in usual.weights:
+        return usual
+    key = (*beside, entity, hops)
+    if key not in whole.parts:
+        if len(whole.parts) >= _MOST_PARTS:
+            whole.parts.clear()
+        whole.parts[key] = _part(store, whole, community, kind, entity, hops)
+    return whole.parts[key]
+
+
+def _part(store: GraphStore, whole: Whole, community: str, kind: str, entity: str, hops: int) -> Drawn:
+    coarsest = [one for one in whole.communities if one.level == 0]
+    if hops:
+        around = store.neighbours([entity], hops=hops, limit=MOST_NODES).entities
+        return drawn(store, whole.edges, coarsest, {one.id for one in around}, always=entity)
+    wanted = next(({*one.entities} for one in whole.communities if one.id == community), None)
+    if kind:
+        rows = store.cypher(_OF_KIND, limit=_MOST_OF_KIND, parameters={"kind": kind}).rows
+        wanted = {id_ for (id_,) in rows if wanted is None or id_ in wanted}
+    # A community is told apart by those inside it, where there are some.
+    inside = [one for one in whole.communities if community and one.parent == community]
+    apart = inside or [one for one in coarsest if not community] or [
+        one for one in whole.communities if one.id == community
+    ]  # fmt: skip
+    return drawn(store, whole.edges, apart, wanted, always=entity or None)
 
 
 def degrees(edges: Edges) -> dict[str, float]:
@@ -69,15 +140,21 @@ def drawn(
     """
     weights = degrees(edges)
     candidates = {id_ for id_ in (weights if wanted is None else {*wanted, always}) if id_ in weights}
-    ranked = sorted(candidates, key=lambda id_: (id_ != always, -weights[id_], id_))[:MOST_NODES]
+    ranked = sorted(candidates, key=lambda id_: (-weights[id_], id_))
+    ranked, others = ranked[:MOST_NODES], ranked[MOST_NODES:]
+    if always in others:
+        ranked[-1] = always
     entities = tuple(store.entities(ranked))
     at = {entity.id: place for place, entity in enumerate(entities)}
     row = {place: at[id_] for place, id_ in enumerate(edges.entities) if id_ in at}
     links = sorted(
-        ((row[i], row[j], weight) for i, j, weight in zip(*map(np.ndarray.tolist, edges.related), strict=True)
-         if i in row and j in row),
+        (
+            (row[i], row[j], weight)
+            for i, j, weight in zip(*map(np.ndarray.tolist, edges.related), strict=True)
+            if i in row and j in row
+        ),
         key=lambda link: -link[2],
-    )  # fmt: skip
+    )
     inside = {one.id: [id_ for id_ in one.entities if id_ in at] for one in communities}
     legend = sorted((one for one in communities if inside[one.id]), key=lambda one: -len(inside[one.id]))[:_NAMED]
     groups = {id_: place for place, one in enumerate(legend) for id_ in inside[one.id]}
@@ -108,30 +185,31 @@ def places(part: Drawn) -> np.ndarray:
     for step in range(_STEPS):
         apart = at[:, None] - at[None]
         distance = np.maximum(np.linalg.norm(apart, axis=2), 1e-3)
-        force = near**2 / distance**2 - pull * distance / near * 0.25
-        moved = (apart * force[:, :, None]).sum(1) - at * 0.4
+        force = near**2 / distance**2 - pull * distance / near * 0.1
+        moved = (apart * force[:, :, None]).sum(1) - at * 0.3
         length = np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-9)
         at = at + moved / length * np.minimum(length, 0.12 * (1 - step / _STEPS))
-    return at
+    # The middle is the fullest: it gets more room than what stands around it.
+    return at * np.maximum(np.linalg.norm(at, axis=1, keepdims=True), 1e-9) ** -0.35
 
 
 def spec(part: Drawn, chosen: str | None, dark: bool) -> dict[str, Any]:
     """The picture for ECharts. What a document wrote is only ever a label, which is drawn and never read as markup."""
     colours = _DARK if dark else _LIGHT
     ink, faint, paper = ("#e9ecef", "#3d4650", "#14171a") if dark else ("#1d2126", "#d6d1c6", "#fbfaf7")
-    at = places(part)
+    at = part.at
     most = max(part.weights.values(), default=1.0) or 1.0
     around = {end for i, j, _ in part.links for end in (i, j) if chosen in (part.entities[i].id, part.entities[j].id)}
     nodes = []
     for place, entity in enumerate(part.entities):
         group = part.groups.get(entity.id)
         is_chosen = entity.id == chosen
-        size = 9 + 25 * (part.weights[entity.id] / most) ** 0.5
+        size = 8 + 18 * (part.weights[entity.id] / most) ** 0.5
         nodes.append({
             "id": str(place),
             "name": short(entity.name),
             "x": round(float(at[place, 0]) * 1000, 1),
-            "y": round(float(at[place, 1]) * 620, 1),
+            "y": round(float(at[place, 1]) * 700, 1),
             "symbol": _OTHERS[0] if group is None else _SIGNS[group][0],
             "symbolSize": round(size * (1.25 if is_chosen else 1), 1),
             "category": len(part.legend) if group is None else group,
@@ -159,7 +237,7 @@ def spec(part: Drawn, chosen: str | None, dark: bool) -> dict[str, Any]:
         "tooltip": {"show": False},
         "series": [{
             "type": "graph", "layout": "none", "roam": True, "scaleLimit": {"min": 0.5, "max": 8},
-            "left": 40, "right": 60, "top": 24, "bottom": 24,
+            "left": 24, "right": 84, "top": 20, "bottom": 20, "preserveAspect": "contain",
             "selectedMode": "single", "select": {"itemStyle": {"borderColor": ink, "borderWidth": 3}},
             "data": nodes, "links": lines,
             "label": {"position": "right", "fontSize": 12, "textBorderColor": paper, "textBorderWidth": 2},
