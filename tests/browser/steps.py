@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,6 +88,8 @@ def ask(page: Page, question: str) -> Locator:
     box.press("Enter")
     turn = page.locator(".st-key-chat .turn", has_text=question).last
     expect(turn).to_be_visible()
+    # The tab hears of its run before the page, and with it the address, is there.
+    expect(page).to_have_url(re.compile(f"run={turn.get_attribute('data-run')}"))
     return turn.locator(".a")
 
 
