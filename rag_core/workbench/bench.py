@@ -270,9 +270,10 @@ class Workbench:
             RagError: Documents of it are on their way to another one.
         """
         documents = [record.id for record in self._ledger.documents(name)]
-        self.trees.forget_collection(self._ledger.tenant(name))
-        self.graphs.forget_collection(self._ledger.tenant(name))
+        tenant = self._ledger.tenant(name)
         self._ingest.delete_collection(name)
+        self.trees.forget_collection(tenant)
+        self.graphs.forget_collection(tenant)
         for document in documents:
             self._forget(document)
 
