@@ -17,6 +17,7 @@ from rag_core.types import Chunk, Hit, SearchFilter, Value
 NO_TREE = (
     "The collection has no tree of summaries: build it on the Knowledge screen or by `python -m rag_core tree build`."
 )
+_NO_ROOM = "No summary was nearer than the chunks that fill the budget, or none fits into it."
 _OVER = 0.3
 """What the node above counts for a chunk, beside its own score."""
 _UNSEEN = 0.5
@@ -112,7 +113,8 @@ class Raptor:
             )
             for node in chosen
         )
-        return Retrieved(nodes=nodes, hits=tuple(self._evidence(nodes, near, found, where)), tokens=spent)
+        hits = tuple(self._evidence(nodes, near, found, where))
+        return Retrieved(nodes=nodes, hits=hits, tokens=spent, why="" if nodes else _NO_ROOM)
 
     def _collapsed(self, tree: Tree, worth: Mapping[str, float], found: Sequence[Hit]) -> tuple[list[Node], int]:
         """The nearest nodes of all levels within the budget, and the tokens of all that were taken."""

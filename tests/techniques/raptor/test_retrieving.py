@@ -124,3 +124,12 @@ def test_the_trace_keeps_chunks_by_their_ids_and_a_summary_once() -> None:
     assert set(told) == {"nodes", "tokens", "chunks"}
     assert set(told["chunks"]) == {"ship1", "ship2"}
     assert [node["text"] for node in told["nodes"]] == ["harbour ships carry goods", "harbour ships and forest foxes"]
+
+
+def test_where_no_summary_fits_the_budget_the_reason_is_told() -> None:
+    shelf = Shelf()
+    nodes = tuple(node.model_copy(update={"tokens": 201}) for node in shelf.grown.nodes)
+    shelf.grown = Tree(nodes, shelf.grown.vectors)
+    found = raptor(shelf, token_budget=200).retrieve("harbour ships", [], SearchFilter())
+    assert found.nodes == found.hits == ()
+    assert "budget" in found.why
