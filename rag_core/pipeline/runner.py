@@ -467,7 +467,9 @@ def _uses(plan: Plan, state: RunState, spans: tuple[Any, ...]) -> dict[str, Tech
     for span in spans:
         seconds[span.name] = seconds.get(span.name, 0.0) + span.duration_s
     errors = {span.name: span.error for span in spans if span.error and span.error_type != Stopped.__name__}
-    skipped = {span.name: str(span.attributes["why"]) for span in spans if span.attributes.get("skipped")}
+    did = {span.name for span in spans if not span.attributes.get("skipped")}
+    # What a later hop had nothing to do for may have worked in the first.
+    skipped = {span.name: str(span.attributes.get("why", "")) for span in spans if span.name not in did}
     return {
         name: TechniqueUse(ran=False, why=skipped[name])
         if name in skipped

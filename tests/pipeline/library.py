@@ -12,6 +12,7 @@ from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.run import Run
 from rag_core.pipeline.runner import Collaborators, Request, run
 from rag_core.stores.graph.facts import GraphStore
+from rag_core.techniques.raptor.retrieving import Summaries
 from rag_core.types import Chunk, Hit
 from tests.fakes import Documents, WordVectors, a_hit
 
@@ -70,6 +71,7 @@ def ask(
     *,
     graphs: Sequence[GraphStore] = (),
     there: Mapping[str, Chunk] | None = None,
+    summaries: Summaries | None = None,
     **how: Any,
 ) -> Run:
     with_ = Collaborators(
@@ -80,6 +82,7 @@ def ask(
         engine or KeylessEngine(),
         passages=There(there or {}),
         graphs=lambda: graphs,
+        summaries=summaries,
     )
     return run(Request(question=question, plan=plan, collection="Films"), with_, **how)
 

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,8 +18,9 @@ from rag_core.llm.reading.reading import Reading
 from rag_core.pipeline.plan import PRESETS
 from rag_core.stores.graph.embedded import EmbeddedGraph
 from rag_core.techniques.graph.extraction import Extractor
+from rag_core.techniques.raptor.nodes import EMPTY, Node, Tree, tokens_of
 from rag_core.trace import TraceEvent
-from rag_core.types import Hit
+from rag_core.types import Chunk, Hit
 from tests.fakes import Watch, WordVectors, a_hit
 from tests.model_server import Turn, model_server, says
 from tests.pipeline.library import BARE, ELSE, FILM, QUESTION, TOWN, Library, ask, spans
@@ -245,3 +247,28 @@ def test_what_a_later_hop_finds_does_not_displace_what_the_graph_led_to(tmp_path
     assert told.total_hops > 1
     assert [hit.chunk.id for hit in told.evidence] == ["film", "town", "else"]
     graph.close()
+
+
+class OnceThere:
+    """A tree over FILM that the first search finds and no later one."""
+
+    def __init__(self) -> None:
+        text = "A summary of Silent Harbour."
+        node = Node(id="s", level=1, document="doc", text=text, children=("film",), tokens=tokens_of(text))
+        self.left = [Tree((node,), WordVectors().embed([text]))]
+
+    def tree(self) -> Tree:
+        return self.left.pop() if self.left else EMPTY
+
+    def get(self, ids: Sequence[str]) -> list[Chunk]:
+        return [FILM.chunk for id_ in ids if id_ == "film"]
+
+    def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
+        return {id_: WordVectors().embed_one(FILM.chunk.text) for id_ in ids if id_ == "film"}
+
+
+def test_a_technique_that_had_nothing_to_do_on_a_later_hop_ran_all_the_same() -> None:
+    library = Library({"Silent Harbour": [FILM], "Anton": [TOWN]})
+    told = ask(QUESTION, BARE.on("multi_hop").on("raptor"), library, summaries=OnceThere())
+    assert [span.get("skipped") for span in spans(told, "raptor")][:2] == [False, True]
+    assert told.techniques["raptor"].ran
