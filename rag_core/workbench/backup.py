@@ -1,8 +1,9 @@
 """Everything of a data directory in one file, and back.
 
-The file is a ZIP without compression: each database as it was at one moment, what was chosen, the originals with what
-was read of them, and a list of all with sizes and hashes. Vectors are not in it: what is restored is indexed anew from
-its originals, which needs no second truth beside the ledger, and no server while a backup is made.
+The file is a ZIP without compression: each database as it was at one moment, what was chosen, what each technique
+bought, the originals with what was read of them, and a list of all with sizes and hashes. Vectors and graphs are not in
+it: what is restored is indexed anew from its originals, which needs no second truth beside the ledger, and no server
+while a backup is made.
 
 It has the key of a model and the passwords of locked PDFs, as the directory has: keep it where you would keep that.
 """
@@ -32,6 +33,7 @@ VERSION = 1
 
 _LIST = "ragscope-backup.json"
 _DATABASE, _CHOICES = re.compile(r"[\w-]{1,40}\.sqlite", re.ASCII), re.compile(r"[\w-]{1,40}\.json", re.ASCII)
+_LEDGER = re.compile(r"ledgers/\w{1,64}\.json", re.ASCII)
 _ORIGINAL = re.compile(r"originals/[0-9a-f]{64}/(?:[\w-]{1,40}/)?[\w-][\w.-]{0,80}", re.ASCII)
 _UNDER_WAY = ".restoring"
 _BLOCK = 2**20
@@ -129,10 +131,11 @@ def _sources(data_dir: Path) -> Iterator[tuple[str, IO[bytes]]]:
         yield path.name, _snapshot(path)
     for path in sorted(data_dir.glob("*.json")):
         yield path.name, path.open("rb")
-    for path in sorted((data_dir / "originals").rglob("*")):
-        name = path.relative_to(data_dir).as_posix()
-        if path.is_file() and _ORIGINAL.fullmatch(name):
-            yield name, path.open("rb")
+    for folder, form in (("ledgers", _LEDGER), ("originals", _ORIGINAL)):
+        for path in sorted((data_dir / folder).rglob("*")):
+            name = path.relative_to(data_dir).as_posix()
+            if path.is_file() and form.fullmatch(name):
+                yield name, path.open("rb")
 
 
 def _snapshot(path: Path) -> IO[bytes]:
@@ -196,7 +199,7 @@ def _contents(archive: zipfile.ZipFile, source: Path) -> Contents:
 
 def _may_be(name: str) -> bool:
     """Whether a backup has files of that name; none of these leads out of the directory."""
-    return any(form.fullmatch(name) for form in (_DATABASE, _CHOICES, _ORIGINAL))
+    return any(form.fullmatch(name) for form in (_DATABASE, _CHOICES, _LEDGER, _ORIGINAL))
 
 
 def _check_room(contents: Contents, data_dir: Path) -> None:
@@ -219,7 +222,7 @@ def _check_files(folder: Path) -> None:
         with closing(sqlite3.connect(path)) as database:
             if database.execute("PRAGMA quick_check").fetchone() != ("ok",):
                 raise sqlite3.DatabaseError(f"{path.name} is damaged")
-    for path in folder.glob("*.json"):
+    for path in folder.glob("*.json"):  # a ledger that cannot be read is only made again
         try:
             json.loads(path.read_bytes())
         except (ValueError, RecursionError) as error:

@@ -25,6 +25,8 @@ def data(tmp_path: Path) -> Path:
     (folder / ORIGINAL).parent.mkdir(parents=True)
     (folder / ORIGINAL).write_bytes(b"%PDF-1.7 a paper")
     (folder / "plans.json").write_text('{"mine": {}}')
+    (folder / "ledgers").mkdir()
+    (folder / "ledgers" / "0a1b.json").write_text("{}")
     (folder / "weaviate").mkdir()
     (folder / "weaviate" / "api-key").write_text("secret")
     Ledger(folder / "ledger.sqlite").close()
@@ -68,7 +70,8 @@ def test_the_files_come_back_as_they_were_and_the_servers_own_do_not(data: Path,
     restore(backup, new)
     assert (new / ORIGINAL).read_bytes() == (data / ORIGINAL).read_bytes()
     assert (new / "plans.json").read_text() == '{"mine": {}}'
-    assert sorted(entry.name for entry in new.iterdir()) == ["ledger.sqlite", "originals", "plans.json"]
+    assert (new / "ledgers" / "0a1b.json").read_text() == "{}"
+    assert sorted(entry.name for entry in new.iterdir()) == ["ledger.sqlite", "ledgers", "originals", "plans.json"]
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert stat.S_IMODE((new / "plans.json").stat().st_mode) == 0o600
 
