@@ -597,7 +597,7 @@ class Workbench:
         return self._history.choices()
 
     def delete_run(self, run_id: str) -> None:
-        """Forget a run, and its answer where that was remembered.
+        """Forget a run with its ledger, and its answer where that was remembered.
 
         Raises:
             RagError: It is still under way.
@@ -607,6 +607,7 @@ class Workbench:
             raise RagError("This run is still under way: stop it, then delete it.")
         self._history.delete(run_id)
         self._memories.forget([run_id])
+        self.ledgers.forget(run_id)
 
     def import_run(self, data: bytes) -> Run:
         """Keep a run from a file that `to_file` made, beside all others; the same one a second time is not kept again.

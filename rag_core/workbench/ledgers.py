@@ -77,6 +77,7 @@ class LiveLedger:
         ended = self.record.model_copy(update={"state": "stopped" if self.stopped() else "done"})
         keep(ended)
         self.change(lambda record: ended)
+        self._runs.clear()  # they hold all that happened
         self._over.set()
 
     def follow(self, wake: Callable[[], None]) -> Callable[[], None]:
@@ -162,6 +163,16 @@ class Ledgers:
         if live := self.live(run_id):
             live.stop()
 
+    def forget(self, run_id: str, timeout_s: float = 5) -> None:
+        """Forget the ledger of a run that is deleted; one being made is stopped before."""
+        if live := self.live(run_id):
+            live.stop()
+            live.wait(timeout_s)
+        with self._lock:
+            self._making.pop(run_id, None)
+        if path := self._path(run_id):
+            path.unlink(missing_ok=True)
+
     def stop_all(self, timeout_s: float) -> None:
         """Stop all of them and wait until each is kept."""
         under_way = [live for live in [*self._making.values()] if not live.done]
@@ -186,6 +197,9 @@ class Ledgers:
     def _made(self, making: LiveLedger, run: Run, plan: Plan) -> None:
         try:
             self._ask_all(making, run, plan)
+        except RagError as error:  # what it searched is gone, or its model is not set any more
+            told = str(error)
+            making.change(lambda record: _ended(record, "failed", told))
         except Exception as error:  # whoever watches must see its end
             _log.exception("a ledger broke off")
             told = f"It broke off ({type(error).__name__}): make it again, and report this."

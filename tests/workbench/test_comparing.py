@@ -160,3 +160,24 @@ def test_with_a_model_the_run_stays_as_it_was_and_a_stop_ends_what_is_under_way(
 def test_a_ledger_of_what_is_no_finished_run_is_refused(birds: Workbench) -> None:
     with pytest.raises(QuestionError, match="not in the history"):
         birds.ledgers.make("gone")
+
+
+def test_a_ledger_of_a_run_whose_collection_is_gone_says_so(birds: Workbench) -> None:
+    run = birds.ask(QUESTION, plan=PRESETS["simple"], collection="Birds", engine="keyless")
+    orphan = run.model_copy(update={"id": "elsewhere", "collection": "Hens"})
+    birds._history.keep(orphan)
+    ledger = made(birds, orphan)
+    told = [entry.why for entry in ledger.entries if entry.state == "failed"]
+    assert told
+    assert all("Hens" in why and "report this" not in why for why in told)
+
+
+def test_a_deleted_run_takes_its_ledger_along_and_a_made_one_holds_no_run(birds: Workbench) -> None:
+    run = birds.ask(QUESTION, plan=PRESETS["simple"], collection="Birds", engine="keyless")
+    made(birds, run)
+    live = birds.ledgers.live(run.id)
+    assert live is not None
+    assert not live._runs, "each holds all events of its run"
+    birds.delete_run(run.id)
+    assert birds.ledgers.get(run.id) is None
+    assert not (birds.settings.data_dir / "ledgers" / f"{run.id}.json").exists()
