@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import threading
 from collections.abc import Callable
 
-from rag_core.errors import RagError, Stopped
 from rag_core.indexing.graph import GraphEstimate, Graphs, GraphStatus, Making, Told
 from rag_core.llm.engine import Engine, KeylessEngine
 from rag_core.llm.reading.reading import Reading
 from rag_core.stores.graph.facts import GraphStore
 from rag_core.techniques.graph.communities import Reporter
-from rag_core.techniques.graph.extraction import EXTRACT, Extractor
+from rag_core.techniques.graph.extraction import EXTRACT, Extractor, made_by
 from rag_core.types import Chunk
+from rag_core.workbench.builds import Builds
 from rag_core.workbench.searched import Tenants
 
 _PASSAGES = """\
 MATCH (c:Chunk)-[m:MENTIONS]->(e:Entity) WHERE e.id = $entity RETURN c.id ORDER BY m.weight DESC"""
-_VERSION = 1
-"""Raised when the same chunk gives other facts without a model."""
 
 
 def making(engine: Engine, reading: Reading) -> Making:
     """What a graph is made with by this engine."""
-    prompt = hashlib.sha256(EXTRACT.prompt.encode()).hexdigest()[:8]
-    keyless = engine.name == KeylessEngine.name
     return Making(
-        name=f"{engine.name} {_VERSION}" if keyless else f"{engine.name} {prompt}",
+        name=made_by(engine),
         extractor=lambda watch: Extractor(engine, reading, watch),
         reporter=lambda watch: Reporter(engine, reading, watch),
-        asks_model=not keyless,
+        asks_model=engine.name != KeylessEngine.name,
         prompt_tokens=len(EXTRACT.prompt) // 4,
     )
 
@@ -50,16 +44,11 @@ class KnowledgeGraphs:
         self._graphs = graphs
         self._chunks = chunks
         self._making = making
-        self._under_way: dict[str, threading.Thread] = {}
-        self._failed: dict[str, str] = {}
-        self._stopping: set[str] = set()
-        self._closing = threading.Event()
+        self._builds = Builds("graph")
 
     def close(self) -> None:
         """Stop what is being built; it goes on at the next build."""
-        self._closing.set()
-        for thread in [*self._under_way.values()]:
-            thread.join()
+        self._builds.close()
         self._graphs.close()
 
     def graph(self, collection: str) -> GraphStore | None:
@@ -96,7 +85,7 @@ class KnowledgeGraphs:
 
     def failed(self, collection: str) -> str | None:
         """Why the last build that was started here came to no end, in a sentence."""
-        return self._failed.get(collection)
+        return self._builds.failed(collection)
 
     def estimate(self, collection: str, engine: str | None = None) -> GraphEstimate:
         """What building would take; to be shown before it begins.
@@ -126,7 +115,7 @@ class KnowledgeGraphs:
             self._making(collection, engine),
             anew=anew,
             told=told,
-            stopped=lambda: self._closing.is_set() or collection in self._stopping,
+            stopped=lambda: self._builds.stopped(collection),
         )
 
     def start(self, collection: str, *, engine: str | None = None, anew: bool = False) -> None:
@@ -137,31 +126,15 @@ class KnowledgeGraphs:
             GraphError: It cannot be opened.
         """
         self._graphs.status(collection)
-        if self.under_way(collection):
-            return
-        self._failed.pop(collection, None)
-        self._stopping.discard(collection)
-
-        def work() -> None:
-            try:
-                self.build_graph(collection, engine=engine, anew=anew)
-            except Stopped:
-                self._failed[collection] = "It was stopped: build again to go on."
-            except RagError as error:
-                self._failed[collection] = str(error)
-
-        thread = threading.Thread(target=work, daemon=True, name="graph")
-        self._under_way[collection] = thread
-        thread.start()
+        self._builds.start(collection, lambda: self.build_graph(collection, engine=engine, anew=anew))
 
     def under_way(self, collection: str) -> bool:
         """Whether a build that was started here goes on; `status` knows it a moment later."""
-        thread = self._under_way.get(collection)
-        return thread is not None and thread.is_alive()
+        return self._builds.under_way(collection)
 
     def stop(self, collection: str) -> None:
         """Stop the build that was started here; what is made is kept."""
-        self._stopping.add(collection)
+        self._builds.stop(collection)
 
     def forget_document(self, collection: str, document: str) -> None:
         """Forget what a document said."""

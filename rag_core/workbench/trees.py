@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from rag_core.errors import RagError, Stopped
 from rag_core.indexing.ledger import Ledger
 from rag_core.indexing.tree import Told, TreeEstimate, Trees, TreeStatus
 from rag_core.llm.engine import Engine
 from rag_core.techniques.raptor.nodes import Node, Tree
 from rag_core.types import Chunk, Value
+from rag_core.workbench.builds import Builds
 from rag_core.workbench.searched import Tenants
 
 
@@ -58,16 +57,11 @@ class SummaryTrees:
         self._ledger = ledger
         self._chunks = chunks
         self._engine = engine
-        self._under_way: dict[str, threading.Thread] = {}
-        self._failed: dict[str, str] = {}
-        self._stopping: set[str] = set()
-        self._closing = threading.Event()
+        self._builds = Builds("tree")
 
     def close(self) -> None:
         """Stop what is being built; it goes on at the next build."""
-        self._closing.set()
-        for thread in [*self._under_way.values()]:
-            thread.join()
+        self._builds.close()
         self._trees.close()
 
     def status(self, collection: str) -> TreeStatus:
@@ -80,7 +74,7 @@ class SummaryTrees:
 
     def failed(self, collection: str) -> str | None:
         """Why the last build that was started here came to no end, in a sentence."""
-        return self._failed.get(collection)
+        return self._builds.failed(collection)
 
     def estimate(self, collection: str, engine: str | None = None) -> TreeEstimate:
         """What building would take; to be shown before it begins.
@@ -110,37 +104,21 @@ class SummaryTrees:
             self._engine(engine),
             anew=anew,
             told=told,
-            stopped=lambda: self._closing.is_set() or collection in self._stopping,
+            stopped=lambda: self._builds.stopped(collection),
         )
 
     def start(self, collection: str, *, engine: str | None = None, anew: bool = False) -> None:
         """Bring it up to date in the background; `status` says how far it is, `failed` why it came to no end."""
         self._ledger.tenant(collection)
-        if self.under_way(collection):
-            return
-        self._failed.pop(collection, None)
-        self._stopping.discard(collection)
-
-        def work() -> None:
-            try:
-                self.build_tree(collection, engine=engine, anew=anew)
-            except Stopped:
-                self._failed[collection] = "It was stopped: build again to go on."
-            except RagError as error:
-                self._failed[collection] = str(error)
-
-        thread = threading.Thread(target=work, daemon=True, name="tree")
-        self._under_way[collection] = thread
-        thread.start()
+        self._builds.start(collection, lambda: self.build_tree(collection, engine=engine, anew=anew))
 
     def under_way(self, collection: str) -> bool:
         """Whether a build that was started here goes on; `status` knows it a moment later."""
-        thread = self._under_way.get(collection)
-        return thread is not None and thread.is_alive()
+        return self._builds.under_way(collection)
 
     def stop(self, collection: str) -> None:
         """Stop the build that was started here; what is made is kept."""
-        self._stopping.add(collection)
+        self._builds.stop(collection)
 
     def tree(self, collection: str) -> TreeView:
         """The tree of a collection, of what it holds now.

@@ -1,0 +1,74 @@
+"""Builds in the background: one at a time for each collection, stopped, and their failures told."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from rag_core.errors import RagError, Stopped
+
+_log = logging.getLogger(__name__)
+
+
+class Builds:
+    """What is built over the collections of one workbench. Safe for threads."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._lock = threading.Lock()
+        self._under_way: dict[str, threading.Thread] = {}
+        self._failed: dict[str, str] = {}
+        self._stopping: set[str] = set()
+        self._closing = threading.Event()
+
+    def start(self, collection: str, build: Callable[[], object]) -> None:
+        """Build in a thread of its own, unless that is under way."""
+        with self._lock:
+            if self.under_way(collection):
+                return
+            self._failed.pop(collection, None)
+            self._stopping.discard(collection)
+            thread = threading.Thread(target=self._built, args=(collection, build), daemon=True, name=self._what)
+            self._under_way[collection] = thread
+            thread.start()
+
+    def under_way(self, collection: str) -> bool:
+        """Whether a build that was started here goes on."""
+        thread = self._under_way.get(collection)
+        return thread is not None and thread.is_alive()
+
+    def stop(self, collection: str) -> None:
+        """Stop the build that was started here."""
+        with self._lock:
+            if self.under_way(collection):
+                self._stopping.add(collection)
+
+    def stopped(self, collection: str) -> bool:
+        """Whether a build of this collection shall end."""
+        return self._closing.is_set() or collection in self._stopping
+
+    def failed(self, collection: str) -> str | None:
+        """Why the last build that was started here came to no end, in a sentence."""
+        return self._failed.get(collection)
+
+    def close(self) -> None:
+        """Stop all, and wait until each has ended."""
+        self._closing.set()
+        with self._lock:
+            threads = [*self._under_way.values()]
+        for thread in threads:
+            thread.join()
+
+    def _built(self, collection: str, build: Callable[[], object]) -> None:
+        try:
+            build()
+        except Stopped:
+            self._failed[collection] = "It was stopped: build again to go on."
+        except RagError as error:
+            self._failed[collection] = str(error)
+        except Exception as error:  # whoever waits for it must see its end
+            _log.exception("building a %s broke off", self._what)
+            self._failed[collection] = f"It broke off ({type(error).__name__}): build again, and report this."
+        finally:
+            self._stopping.discard(collection)

@@ -1,0 +1,53 @@
+"""Builds in the background: who waits for one hears of its end."""
+
+from __future__ import annotations
+
+import threading
+
+from rag_core.workbench.builds import Builds
+
+
+def ended(builds: Builds) -> None:
+    for thread in builds._under_way.values():
+        thread.join(60)
+
+
+def test_a_build_that_breaks_off_in_a_way_nobody_foresaw_is_told() -> None:
+    builds = Builds("graph")
+
+    def build() -> None:
+        raise ValueError("\ud800")
+
+    builds.start("Films", build)
+    ended(builds)
+    assert "ValueError" in (builds.failed("Films") or "")
+
+
+def test_a_second_press_neither_builds_twice_nor_tells_a_failure() -> None:
+    builds, going, begun = Builds("graph"), threading.Event(), []
+
+    def build() -> None:
+        begun.append(1)
+        assert going.wait(60)
+
+    presses = [threading.Thread(target=builds.start, args=("Films", build)) for _ in range(8)]
+    for press in presses:
+        press.start()
+    for press in presses:
+        press.join(60)
+    going.set()
+    ended(builds)
+    assert (len(begun), builds.failed("Films")) == (1, None)
+
+
+def test_a_stop_ends_the_build_under_way_and_no_later_one() -> None:
+    builds = Builds("graph")
+    builds.stop("Films")
+    assert not builds.stopped("Films")
+    going = threading.Event()
+    builds.start("Films", lambda: going.wait(60))
+    builds.stop("Films")
+    assert builds.stopped("Films")
+    going.set()
+    ended(builds)
+    assert not builds.stopped("Films")
