@@ -27,7 +27,7 @@ from rag_core.techniques.graph.communities import REPORT
 from rag_core.techniques.graph.extraction import EXTRACT
 from rag_core.techniques.graph.overview import MAP, REDUCE, overview
 from rag_core.techniques.graph.spread import GraphIndex, Walked, index_of
-from rag_core.types import Chunk, Hit, SearchFilter, Value
+from rag_core.types import Hit, SearchFilter, Value
 
 NO_GRAPH = "This collection has no graph yet: build it on the Knowledge screen, or by `python -m rag_core graph build`."
 _AROUND = 400
@@ -360,7 +360,7 @@ class Graph:
         weight = self._settings.weight * found.share
         known = {hit.chunk.id: hit for hit in hits}
         further = self._passages.get([id_ for id_ in found.scores if id_ not in known])
-        there = [*known.values(), *(Hit(chunk=chunk, score=0.0) for chunk in further if _within(chunk, where))]
+        there = [*known.values(), *(Hit(chunk=chunk, score=0.0) for chunk in further if where.admits(chunk))]
         best = max((hit.score for hit in hits), default=0.0) or 1.0
         fused = []
         for hit in there:
@@ -437,14 +437,6 @@ def _once(entities: Iterable[Entity]) -> list[Entity]:
 
 def _drawn(relation: Relation) -> dict[str, str]:
     return {"source": relation.source, "target": relation.target, "name": relation.name, "chunk": relation.chunk}
-
-
-def _within(chunk: Chunk, where: SearchFilter) -> bool:
-    return (
-        (not where.documents or chunk.document in where.documents)
-        and (not where.kinds or chunk.kind in where.kinds)
-        and (not where.pages or any(place.page in where.pages for place in chunk.places))
-    )
 
 
 GRAPH = Technique(
