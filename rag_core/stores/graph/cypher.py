@@ -476,7 +476,7 @@ class _Parser:
         return template.format(*arguments) if template else f"{name}({distinct}{', '.join(arguments)})"
 
     def _string(self) -> str:
-        name = f"text{len(self._parameters)}_"
+        name = f"text{len(self._parameters)}"
         self._parameters[name] = _ESCAPE.sub(_unescaped, self._take().text[1:-1])
         return f"${name}"
 

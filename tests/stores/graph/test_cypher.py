@@ -276,8 +276,8 @@ def test_whatever_is_given_is_refused_in_a_sentence_or_only_reads(query: str) ->
 def test_texts_go_beside_the_query_whatever_is_in_them(text: str) -> None:
     quoted = "".join({"\\": "\\\\", "'": "\\'"}.get(sign, sign) for sign in text)
     asked = checked(f"MATCH (e:Entity {{name: '{quoted}'}}) RETURN e", LADYBUG, {}, limit=10)
-    assert asked.text == "MATCH (`e`:Entity {name: $text0_}) RETURN `e` LIMIT 11"
-    assert asked.parameters == {"text0_": text}
+    assert asked.text == "MATCH (`e`:Entity {name: $text0}) RETURN `e` LIMIT 11"
+    assert asked.parameters == {"text0": text}
 
 
 @bounds(max_examples=200, deadline=None)
@@ -289,3 +289,8 @@ def test_every_node_of_a_pattern_gets_the_label_of_its_collection(nodes: list[st
     query = f"MATCH {chain}, (z) WHERE EXISTS {{ MATCH {chain} }} OR {chain}--() RETURN 1"
     asked = checked(query, neo4j_dialect("Ragscope_x"), {}, limit=10)
     assert asked.text.count("`Ragscope_x`") == 3 * len(nodes) + 2
+
+
+def test_a_parameter_never_stands_for_a_text_of_the_query() -> None:
+    asked = checked("RETURN 'a' AS x, $text0 AS y, 'b' AS z", LADYBUG, {"text0": "c"}, limit=1)
+    assert sorted(asked.parameters.values()) == ["a", "b", "c"]
