@@ -11,7 +11,6 @@ made of: a build that was cut short goes on where it was.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,8 +28,8 @@ from rag_core.errors import EngineError, RagError, Stopped
 from rag_core.fan_out import fan_out
 from rag_core.indexing.describing import Listening
 from rag_core.indexing.ledger import Ledger
-from rag_core.indexing.records import DocumentRecord
 from rag_core.indexing.tree_store import Grown, TreeStore
+from rag_core.indexing.versions import hash_of, version_of
 from rag_core.llm.engine import Engine, KeylessEngine
 from rag_core.llm.reading.reading import Reading
 from rag_core.stores.weaviate.chunks import ChunkStore
@@ -40,7 +39,6 @@ from rag_core.techniques.raptor.settings import TreeSettings
 from rag_core.techniques.raptor.summarising import SUMMARISE, summarised
 from rag_core.types import Chunk, Value
 
-_PAGE = 1_000
 _AT_ONCE = 4
 """Summaries asked of a model at the same time."""
 _MOST_FAILURES = 3
@@ -279,13 +277,13 @@ class Trees:
         """What the chunks of each document were made of, by its id, the oldest first; of those that have vectors."""
         stale = self._ledger.stale(collection, self._fingerprint)
         return {
-            record.id: _version(record, self._fingerprint)
+            record.id: version_of(record, self._fingerprint)
             for record in reversed(self._ledger.documents(collection))
             if record.searchable and record.by_meaning and record.chunks and record.id not in stale
         }
 
     def _how(self, engine: Engine) -> str:
-        return f"{engine.name} {_hash(SUMMARISE.prompt, self._settings.model_dump())}"
+        return f"{engine.name} {hash_of(SUMMARISE.prompt, self._settings.model_dump())}"
 
     def _is_grown(self, id_: str, version: str, grown: Mapping[str, Grown]) -> bool:
         return id_ in grown and grown[id_].made_of == {id_: version}
@@ -355,7 +353,9 @@ class _Build:
 
     def _document(self, id_: str, how: str, tell: Callable[[], None]) -> None:
         """Grow the tree of a document, and put it in the place of the one before."""
-        chunks = self._chunks(id_)
+        chunks = [*self._of._store.document(self._tenant, id_)]
+        if not chunks:  # it was deleted meanwhile, or is read anew
+            return
         leaves = Tree(
             tuple(Node(id=c.id, level=0, document=id_, tokens=tokens_of(c.text)) for c in chunks), self._vectors(chunks)
         )
@@ -373,13 +373,6 @@ class _Build:
         write = self._writer(self._tenant, tell)
         tree = grow(known, texts, write, self._of._settings) if len(self._now) > 1 else EMPTY
         self._kept.put(self._tenant, tree, made_of=self._now, made_by=self._made(tree, how))
-
-    def _chunks(self, id_: str) -> list[Chunk]:
-        """All chunks of a document, in its order."""
-        found: list[Chunk] = []
-        while page := self._of._store.chunks(self._tenant, id_, after=found[-1].id if found else None, limit=_PAGE):
-            found += page
-        return found
 
     def _vectors(self, chunks: Sequence[Chunk]) -> np.ndarray:
         known = self._of._store.vectors(self._tenant, [chunk.id for chunk in chunks])
@@ -435,7 +428,7 @@ class _Build:
         return how if whole else ""
 
     def _key(self, texts: Sequence[str]) -> str:
-        return _hash([*texts], self._of._settings.words, SUMMARISE.prompt)
+        return hash_of([*texts], self._of._settings.words, SUMMARISE.prompt)
 
     def _tell(self, id_: str, done: int, total: int) -> None:
         progress = TreeProgress(
@@ -467,12 +460,3 @@ def _is_as_good(made_by: str, how: str) -> bool:
     """Whether what was made so need not be made again: what a model was paid for does not yield to reading."""
     engine, settings = how.rsplit(maxsplit=1)
     return made_by == how or (engine == KeylessEngine.name and made_by.endswith(f" {settings}"))
-
-
-def _version(record: DocumentRecord, fingerprint: str) -> str:
-    """Another one whenever its chunks were made anew: the seconds that took are hardly ever the same."""
-    return _hash(record.sha256, record.chunks, record.seconds, fingerprint)
-
-
-def _hash(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]

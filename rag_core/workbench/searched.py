@@ -19,7 +19,6 @@ from rag_core.stores.weaviate.chunks import ChunkStore
 from rag_core.techniques.base import Listed
 from rag_core.types import Chunk, Hit, SearchFilter
 
-_AT_ONCE = 1_000
 _PAGE_NUMBER = re.compile(r"(?:^|\s)(?:page\s*)?([0-9]{1,4}|[ivxlc]{1,6})(?:\s*(?:of|/)\s*[0-9]{1,4})?(?:\s|$)", re.I)
 
 
@@ -43,12 +42,7 @@ class Tenant:
 
     def document(self, document: str) -> Iterator[Chunk]:
         """All chunks of a document, in its order."""
-        last: str | None = None
-        while page := self._store.chunks(self._tenant, document, after=last, limit=_AT_ONCE):
-            yield from page
-            if len(page) < _AT_ONCE:
-                return
-            last = page[-1].id
+        return self._store.document(self._tenant, document)
 
     def get(self, ids: Sequence[str]) -> list[Chunk]:
         """Those of these chunks that are there."""

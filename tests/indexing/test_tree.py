@@ -166,6 +166,19 @@ def test_a_single_chunk_stands_for_its_document_among_the_others(
     assert all(node.level for node in nodes(workbench, collection))
 
 
+def test_a_document_that_is_deleted_during_the_build_spoils_it_for_no_other(
+    workbench: Workbench, collection: str, tmp_path: Path
+) -> None:
+    workbench.ingest(passages(tmp_path, "leaving", first=40), collection=collection)
+
+    def told(progress: TreeProgress) -> None:
+        if progress.document == "leaving.jsonl" and workbench._ledger.named(collection, "leaving.jsonl"):
+            workbench.remove("leaving.jsonl", collection)
+
+    workbench.trees.build_tree(collection, engine="keyless", told=told)
+    assert leaves(workbench, collection) == chunks(workbench, collection)
+
+
 def test_two_do_not_build_the_same_tree_at_once(workbench: Workbench, collection: str) -> None:
     lock = workbench.settings.data_dir / "trees" / f"{workbench._ledger.tenant(collection)}.lock"
     lock.parent.mkdir(exist_ok=True)

@@ -57,6 +57,7 @@ RANKED_DEPTH = 100
 
 _ORIGINAL = re.compile(r"Result Set (keyword|vector)\S* Document \S+ original score ([^\s,]+)")
 _SIDES = {"keyword": "lexical", "vector": "dense"}
+_PAGE = 1_000
 _Found = TypeVar("_Found")
 
 log = logging.getLogger(__name__)
@@ -320,6 +321,15 @@ class ChunkStore:
         if after is not None:
             found = found[[chunk.id for chunk in found].index(after) + 1 :]
         return found[:limit]
+
+    def document(self, tenant: str, document: str) -> Iterator[Chunk]:
+        """All chunks of a document, in its order."""
+        last: str | None = None
+        while page := self.chunks(tenant, document, after=last, limit=_PAGE):
+            yield from page
+            if len(page) < _PAGE:
+                return
+            last = page[-1].id
 
     def count(self, tenant: str, document: str | None = None) -> int:
         """Count a tenant's chunks, or a document's."""
