@@ -9,8 +9,6 @@ what all of its were. A build that was cut short goes on where it was, and one o
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +23,7 @@ from rag_core.fan_out import fan_out
 from rag_core.indexing.describing import Listening
 from rag_core.indexing.ledger import Ledger
 from rag_core.indexing.records import DocumentRecord
+from rag_core.indexing.versions import hash_of, version_of
 from rag_core.llm.engine import Watch
 from rag_core.settings import Settings
 from rag_core.stores.graph import drop_graph, has_graph, open_graph
@@ -32,7 +31,6 @@ from rag_core.stores.graph.facts import ChunkFacts, Community, GraphStore
 from rag_core.stores.weaviate.chunks import ChunkStore
 from rag_core.types import Chunk, Value
 
-_PAGE = 1_000
 _AT_ONCE = 4
 """Chunks asked of a model at the same time."""
 _A_WRITE = {False: 500, True: 16}
@@ -150,7 +148,7 @@ class Graphs:
         tenant, now = self._ledger.tenant(collection), self._versions(collection)
         graph = self.graph(collection)
         then = {} if graph is None else {id_: made.partition(" ")[0] for id_, made in graph.documents().items()}
-        changed = sum(then.get(id_) != version for id_, version in now.items())
+        changed = sum(then.get(id_) != now.get(id_) for id_ in then.keys() | now.keys())
         state: Literal["none", "building", "stale", "ready"]
         state = "none" if not then else "stale" if changed else "ready"
         size = None if graph is None else graph.size()
@@ -210,7 +208,7 @@ class Graphs:
         if not self._versions(collection):
             raise RagError(f"No document of {collection!r} has been read yet: add one, or wait until it is.")
         with self._alone(collection, tenant):
-            graph = self._opened(collection, tenant)
+            graph = self._opened(collection, tenant, to_write=True)
             if anew:
                 graph.clear()
 
@@ -245,16 +243,20 @@ class Graphs:
 
     # inside
 
-    def _opened(self, collection: str, tenant: str) -> GraphStore:
+    def _opened(self, collection: str, tenant: str, *, to_write: bool = False) -> GraphStore:
         with self._opening:
+            if (known := self._open.get(tenant)) and (known.outdated or (to_write and known.read_only)):
+                known.close()
+                del self._open[tenant]
             if tenant not in self._open:
-                graph = open_graph(self._settings, tenant)
+                self._open[tenant] = open_graph(self._settings, tenant)
+            graph = self._open[tenant]
+            if not graph.read_only:
                 self._forget_gone(collection, graph)
-                self._open[tenant] = graph
-            return self._open[tenant]
+            return graph
 
     def _forget_gone(self, collection: str, graph: GraphStore) -> None:
-        """Forget documents that went, or moved away, while nobody had the graph open."""
+        """Forget documents that moved away, or that went while nobody had the graph open."""
         there = {record.id for record in self._ledger.documents(collection)}
         for document in graph.documents():
             if document not in there:
@@ -264,7 +266,7 @@ class Graphs:
         """What the chunks of each document were made of, by its id: of those that are read to their end."""
         stale = self._ledger.stale(collection, self._fingerprint)
         return {
-            record.id: _version(record, self._fingerprint)
+            record.id: version_of(record, self._fingerprint)
             for record in self._ledger.documents(collection)
             if record.state in ("ready", "partial") and record.chunks and record.id not in stale
         }
@@ -278,14 +280,6 @@ class Graphs:
             for record in reversed(self._ledger.documents(collection))
             if record.id in now and then.get(record.id) != _made(now[record.id], making)
         ]
-
-    def _chunks(self, tenant: str, document: str) -> list[Chunk]:
-        found: list[Chunk] = []
-        while page := self._store.chunks(tenant, document, after=found[-1].id if found else None, limit=_PAGE):
-            found += page
-            if len(page) < _PAGE:
-                break
-        return found
 
     @contextmanager
     def _alone(self, collection: str, tenant: str) -> Iterator[None]:
@@ -331,8 +325,8 @@ class _Build:
         self._communities()
 
     def _document(self, record: DocumentRecord, made: str) -> None:
-        chunks = {chunk.id: chunk for chunk in self._of._chunks(self._tenant, record.id)}
-        made_from = {id_: _hash(self._making.name, chunk.searchable_text) for id_, chunk in chunks.items()}
+        chunks = {chunk.id: chunk for chunk in self._of._store.document(self._tenant, record.id)}
+        made_from = {id_: hash_of(self._making.name, chunk.searchable_text) for id_, chunk in chunks.items()}
         stored = self._graph.chunks(record.id)
         todo = [chunk for id_, chunk in chunks.items() if stored.get(id_) != made_from[id_]]
         self._done += len(chunks) - len(todo)
@@ -393,14 +387,5 @@ def _known(communities: Collection[Community]) -> set[tuple[str, str, str]]:
     return {(community.id, community.title, community.report) for community in communities}
 
 
-def _version(record: DocumentRecord, fingerprint: str) -> str:
-    """Another one whenever its chunks were made anew: the seconds that took are hardly ever the same."""
-    return _hash(record.sha256, record.chunks, record.seconds, fingerprint)
-
-
 def _made(version: str, making: Making) -> str:
     return f"{version} {making.name}"
-
-
-def _hash(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]

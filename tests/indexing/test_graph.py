@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from rag_core.errors import EngineError, RagError, Stopped, UnknownCollection
+from rag_core.errors import EngineError, GraphError, RagError, Stopped, UnknownCollection
 from rag_core.indexing.graph import GraphProgress, Graphs, Making
 from rag_core.llm.engine import Call
-from rag_core.settings import Settings
+from rag_core.settings import ROOT, Settings
 from rag_core.stores.graph.facts import ChunkFacts, Community, Entity, GraphStore, Mention, Relation, entity_id
 from rag_core.types import Chunk
 from rag_core.workbench import Workbench
@@ -213,3 +215,45 @@ def test_a_graph_is_built_by_one_at_a_time(workbench, graphs, collection, tmp_pa
 
     graphs.build(collection, names.making(), told=told)
     assert set(states) == {"building"}
+
+
+def test_a_document_that_moves_away_leaves_the_graph_that_is_open(workbench, graphs, collection, tmp_path) -> None:
+    moved = put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    put(workbench, collection, tmp_path / "in", "b.jsonl", "Ada met Turing.")
+    graphs.build(collection, Names().making())
+    workbench.create_collection(f"{collection} 2")
+    workbench.move(moved, f"{collection} 2")
+    workbench._ingest.work(moved)
+    assert names_in(graphs, collection) == ["Ada", "Turing"]
+
+
+_WRITER = """\
+import sys
+from pathlib import Path
+from rag_core.stores.graph.embedded import EmbeddedGraph
+
+graph = EmbeddedGraph(Path(sys.argv[1]))
+print("open", flush=True)
+sys.stdin.readline()
+graph.clear()
+graph.close()
+"""
+
+
+def test_a_graph_that_another_process_wrote_is_written_again_when_that_has_ended(
+    workbench, graphs, collection, tmp_path
+) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    graphs.build(collection, Names().making())
+    graphs.close()
+    file = tmp_path / "graphs" / f"{workbench._ledger.tenant(collection)}.lbug"
+    command = [sys.executable, "-c", _WRITER, str(file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as other:
+        assert other.stdout
+        assert other.stdout.readline() == "open\n"
+        assert names_in(graphs, collection) == ["Ada", "Babbage"]
+        with pytest.raises(GraphError, match="Another process"):
+            graphs.build(collection, Names().making(), anew=True)
+        other.communicate("go on\n", timeout=60)
+    assert names_in(graphs, collection) == []
+    assert graphs.build(collection, Names().making()).entities == 2

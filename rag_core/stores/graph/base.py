@@ -65,6 +65,12 @@ class Writing(Protocol):
 class BaseGraph(ABC):
     """A graph store, but for how a query is run."""
 
+    read_only: bool = False
+
+    @property
+    def outdated(self) -> bool:
+        return False
+
     # what a back end brings
 
     @abstractmethod

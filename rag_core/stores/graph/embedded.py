@@ -56,6 +56,7 @@ class EmbeddedGraph(BaseGraph):
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
+        self._stood = _stamp(path)
         self._database, self.read_only = _opened(path)
         self._idle: queue.LifoQueue[ladybug.Connection] = queue.LifoQueue()
         self._writing = threading.Lock()
@@ -67,6 +68,10 @@ class EmbeddedGraph(BaseGraph):
             with self._connection() as connection:
                 for statement in _schema():
                     _run(connection, statement)
+
+    @property
+    def outdated(self) -> bool:
+        return self.read_only and _stamp(self._path) != self._stood
 
     @property
     def version(self) -> int:
@@ -204,6 +209,15 @@ def _opened(path: Path) -> tuple[ladybug.Database, bool]:
         return _database(path, read_only=True), True
     except RuntimeError as error:
         raise GraphError("Another process is making this graph: try again in a moment.", retry=True) from error
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Another one when the file was written: what is committed gets there at the latest when its writer closes it."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
 
 
 def _database(path: Path, *, read_only: bool) -> ladybug.Database:

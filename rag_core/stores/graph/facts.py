@@ -206,6 +206,16 @@ class GraphStore(Protocol):
     # reading
 
     @property
+    def read_only(self) -> bool:
+        """Whether another process writes it."""
+        ...
+
+    @property
+    def outdated(self) -> bool:
+        """Whether another process wrote it since it was opened: that shows when it is opened anew."""
+        ...
+
+    @property
     def version(self) -> int:
         """Another number after every write: what is made from the graph may be kept as long as it is the same."""
         ...
