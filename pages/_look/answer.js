@@ -67,7 +67,8 @@ function citation(chunk, number, run) {
   return h("button", {
     type: "button", class: "cite", "data-chunk": chunk.id, onclick: open,
     title: `${chunk.name}${page ? `, page ${page}` : ""}`,
-    "aria-label": `Citation ${number}: ${name}${page ? `, page ${page}` : ""}`,
+    // It begins with the words that are seen: who speaks to the browser says those.
+    "aria-label": `${number} ${name}${page ? ` p.${page}` : ""}, citation`,
   }, h("span", { class: "name" }, `${number} ${name}`), page ? ` p.${page}` : "");
 }
 

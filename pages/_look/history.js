@@ -118,7 +118,7 @@ function nothing(state, narrowed) {
 function days(state) {
   const { runs, found } = state.list;
   const left = found - runs.length;
-  const parts = [...Map.groupBy(runs, ({ created_at: at }) => dayOf(at))].map(([day, asked]) => h("section", { "aria-label": day }, h("h3", { class: "day" }, day), h("ul", { class: "card" }, asked.map((run) => row(state, run)))));
+  const parts = [...Map.groupBy(runs, ({ created_at: at }) => dayOf(at))].map(([day, asked]) => h("section", { "aria-label": day }, h("h2", { class: "day" }, day), h("ul", { class: "card" }, asked.map((run) => row(state, run)))));
   return left > 0 ? [...parts, h("button", { type: "button", class: "btn further", "data-does": "further", onclick: () => load(state, true) }, `${Math.min(A_PAGE, left)} more of ${left.toLocaleString("en")}`)] : parts;
 }
 

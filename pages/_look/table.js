@@ -18,7 +18,7 @@ export function rebuiltTable(html) {
     })),
   );
   const more = rows.length - MOST_ROWS;
-  return h("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": "Table" },
+  return h("div", { class: "tablebox", tabindex: "0", role: "group", "aria-label": "Table" },
     h("table", {}, h("tbody", {}, body)), more > 0 && h("small", {}, `and ${more} more rows`));
 }
 

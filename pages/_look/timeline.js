@@ -82,7 +82,7 @@ function lane(view, { key, phase, label, quoted, spans, calls, depth }, end, now
     h("span", { class: "label", title: label, dir: "auto" }, number && !depth ? `${number} · ` : "", quoted ? h("q", {}, label) : label),
     h("span", { class: "track" }, spans.map((span) => bar(span, "")), rows.map(([call, row]) => bar(call, "inner", row)),
       left.map(({ why: reason, name }, at) => h("i", { class: "bar skip", title: `${labelOf(view, name)} was skipped: ${reason}`, style: { left: `calc(${percent(after)} + ${4 + at * 22}px)` } })),
-      why && h("span", { class: "why", style: after < 0.5 ? { left: `calc(${percent(after)} + 8px)` } : { right: `calc(${percent(1 - spans[0].start_s / end)} + 8px)` } }, why)),
+      why && h("span", { class: "why", style: after < 0.5 ? { left: `calc(${percent(after)} + 8px)`, "max-width": `min(60%, calc(${percent(1 - after)} - 8px))` } : { right: `calc(${percent(1 - spans[0].start_s / end)} + 8px)` } }, why)),
     h("span", { class: "num" }, spans.some((span) => span.open) ? "…" : seconds(spans.reduce((sum, span) => sum + span.duration_s, 0)))];
   const facts = factsOf(view, spans, calls);
   const kind = `lane ${depth ? "part" : ""}`;
