@@ -26,8 +26,6 @@ from pages._server.state import get_workbench
 from rag_core.errors import RagError
 from rag_core.techniques import TECHNIQUES
 
-# Where a run is looked into: the page of all runs, where there is one.
-
 workbench = get_workbench()
 
 

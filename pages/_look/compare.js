@@ -153,7 +153,7 @@ function heard(state, run, view) {
     state.due = true;
     setTimeout(() => {
       state.due = false;
-      if (state.root.state === state) draw(state);
+      draw(state);
     }, 16); // the columns fill at the same time: they are drawn together
   }
 }
@@ -176,8 +176,9 @@ async function compared(state) {
   });
 }
 
-/** Draw what the runs have told so far. */
+/** Draw what the runs have told so far; nothing, and no clock, for a page that was left. */
 function draw(state) {
+  if (state.root.state !== state) return;
   const { columns, views, cards, data } = state;
   const focused = state.root.getRootNode().activeElement?.dataset?.key;
   const shown = columns.map((column) => ({ column, view: column.run ? named(views.get(column.run), data.labels) : null, compared: state.compared.get(column.run), changed: column.asked && column.asked !== said(column) }));

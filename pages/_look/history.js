@@ -25,6 +25,7 @@ export default function history({ data, parentElement, setTriggerValue }) {
   else if (state.list) draw(state);
   return () => {
     clearTimeout(state.timer);
+    clearTimeout(state.typing);
     bus.removeEventListener("select", state.onselect);
     root.state = null;
   };
@@ -53,7 +54,7 @@ async function load(state, more = false) {
   const asked = new URLSearchParams({ ...Object.fromEntries(Object.entries(state.query).filter(([, value]) => value)), offset, limit });
   const turn = (state.turn = (state.turn ?? 0) + 1);
   const found = await fetch(`/v1/runs?${asked}`).then((answer) => answer.json()).catch(() => ({ error: "The list cannot be reached; is the app still running?" }));
-  if (turn !== state.turn) return; // something else was asked meanwhile
+  if (turn !== state.turn || state.root.state !== state) return; // something else was asked meanwhile, or the page was left
   state.list = found.error ? { runs: [], found: 0, kept: 0, choices: {}, error: found.error } : { ...found, runs: more ? [...state.list.runs, ...found.runs] : found.runs };
   draw(state);
   if (state.list.runs.some(({ result }) => result === "running")) state.timer = setTimeout(() => load(state), LOOK_AGAIN_MS);
