@@ -22,6 +22,15 @@ def compare_wanted() -> None:
     st.session_state.go = ("compare.py", {"runs": ",".join(st.session_state.history.compare)})
 
 
+def beside_another_plan() -> None:
+    st.session_state.go = ("compare.py", {"runs": st.session_state.inspector.compare})
+
+
+def what_paid() -> None:
+    run = st.session_state.inspector.pays
+    st.session_state.go = ("compare.py", {"runs": run, "pays": run})
+
+
 def ask_wanted() -> None:
     st.session_state.go = ("ask.py", {})
 
@@ -103,6 +112,8 @@ def inspector(selected: str | None) -> None:
         on_feedback_change=feedback,
         on_stop_change=stopped,
         on_delete_change=delete_wanted,
+        on_compare_change=beside_another_plan,
+        on_pays_change=what_paid,
     )
 
 

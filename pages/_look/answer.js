@@ -3,7 +3,7 @@
 import { h, plural, seconds, shortName } from "./dom.js";
 import { draftAction } from "./acts.js";
 import { draftQuality, healings } from "./healing.js";
-import { numbers, tell } from "./runs.js";
+import { numbers, rated, tell } from "./runs.js";
 
 const SUPPORT = {
   fully_supported: { class: "s-full", words: "supported" },
@@ -110,7 +110,12 @@ function footer(view, act) {
   }
   const rate = (value, label) => h("button", {
     type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good: remember it for questions like it" : "This answer is wrong",
-    onclick: () => act("feedback", { run: view.id, value: view.feedback === value ? null : value }),
+    "data-key": value,
+    onclick: () => {
+      const given = view.feedback === value ? null : value;
+      rated(view.id, given);
+      act("feedback", { run: view.id, value: given });
+    },
   }, label);
   return h("div", { class: "meta" }, facts(view), act && view.status !== "failed" && h("span", { class: "row end" }, draftAction(view), rate("good", "Good"), rate("wrong", "Wrong"), beside(view, act)));
 }

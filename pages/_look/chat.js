@@ -1,7 +1,7 @@
 /* The chat: questions and answers, oldest first, following the run that is under way. */
 
 import { answerCard } from "./answer.js";
-import { h } from "./dom.js";
+import { h, refocused } from "./dom.js";
 import { begun, bus, feed, follow, tell, unfed } from "./runs.js";
 
 /** Draw `data`: {tab, runs: [{id, question}], selected, welcome: {title, text, questions}}. */
@@ -68,21 +68,13 @@ function turn(id, question, state) {
   const answer = h("div", {});
   const element = h("article", { class: "turn", "data-run": id, "aria-label": `Question: ${question}` },
     h("button", { type: "button", class: "q", dir: "auto", title: "Show this run", onclick: () => { tell("select", { run: id }); state.act("select", id); } }, question), answer);
-  let feedback;
   const draw = (view) => {
-    const given = { ...view, forks: true, ...(feedback !== undefined && { feedback }) };
     const stuck = nearEnd(element);
-    const focused = element.getRootNode().activeElement?.dataset?.chunk;
-    const before = answer.firstElementChild;
-    const card = answerCard(given, (name, value) => {
-      if (name === "feedback") {
-        feedback = value.value;
-        draw(view);
-      }
-      state.act(name, value);
-    }, before);
-    if (card !== before) answer.replaceChildren(card);
-    if (focused && answer.contains !== undefined) answer.querySelector(`[data-chunk="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    refocused(answer, () => {
+      const before = answer.firstElementChild;
+      const card = answerCard({ ...view, forks: true }, (name, value) => state.act(name, value), before);
+      if (card !== before) answer.replaceChildren(card);
+    });
     if (stuck && view.status === "running") toEnd(element, false);
   };
   return { element, end: follow(id, draw) };

@@ -35,6 +35,15 @@ export function outside(url) {
   return link;
 }
 
+/** Draw an element's content anew; what had the focus in it gives it to what has the same key, or names the same chunk. */
+export function refocused(element, draw) {
+  const { activeElement: active } = element.getRootNode();
+  const { key, chunk } = (element.contains(active) && active?.dataset) || {};
+  draw();
+  const same = key ? `[data-key="${CSS.escape(key)}"]` : chunk && `[data-chunk="${CSS.escape(chunk)}"]`;
+  if (same && !element.contains(element.getRootNode().activeElement)) element.querySelector(same)?.focus({ preventScroll: true });
+}
+
 /** A tab list with the keys that a tab list has. `tabs`: [{id, label}]; `choose(id)` is called on a change. */
 export function tabList(label, tabs, chosen, choose) {
   const list = h("div", { class: "tabs", role: "tablist", "aria-label": label });

@@ -3,7 +3,7 @@
 
 import { answerCard } from "./answer.js";
 import { correction, hasCorrection } from "./correction.js";
-import { h, seconds, tabList } from "./dom.js";
+import { h, refocused, seconds, tabList } from "./dom.js";
 import { evidenceCards, fetchAhead } from "./evidence.js";
 import { branching } from "./fork.js";
 import { graphSpans, usedGraph } from "./graphs.js";
@@ -132,7 +132,7 @@ function drawAnswer({ view, answer, questions, act }) {
   const before = answer.lastElementChild;
   const card = answerCard(view, act, before);
   if (card === before) answer.firstElementChild.replaceWith(head);
-  else answer.replaceChildren(head, card);
+  else refocused(answer, () => answer.replaceChildren(head, card));
 }
 
 const moment = (iso) => new Date(iso).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
@@ -144,7 +144,7 @@ function replay(state) {
     state.player.end();
     state.player = null;
     playing.replaceChildren();
-    state.head.querySelector("[data-key=replay]")?.focus({ preventScroll: true });
+    state.replayed = true; // the focus goes back to the button that began it, once that is drawn
   } else {
     const bar = replayBar(() => replay(state));
     state.player = new Player(state.view, bar.follow);
@@ -167,7 +167,9 @@ function drawTimeline(state) {
       h("span", { class: "row end" }, status, view.status !== "running" && ways(state))),
     h("div", { class: "lanes" }, lanes(view, now)));
   for (const one of head.querySelectorAll("details")) one.open = open.has(one.dataset.lane);
-  if (focused) head.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  const key = state.replayed && view.status !== "running" ? "replay" : focused;
+  if (key) head.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+  if (key === "replay") state.replayed = false;
   head.querySelector(".lanes").scrollTop = scrolled;
 }
 

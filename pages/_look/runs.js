@@ -80,6 +80,13 @@ export function put(view) {
   redraw(one);
 }
 
+/** An answer was rated: that is seen at once, wherever it is drawn. */
+export function rated(id, feedback) {
+  const one = followed.get(id);
+  one.view = { ...one.view, feedback };
+  redraw(one);
+}
+
 function redraw(one) {
   if (one.due) return;
   one.due = true;

@@ -54,10 +54,18 @@ def test_a_run_is_found_opened_and_replayed(page: Page, app: Served, tmp_path: P
     expect(run.locator(".a.running")).to_contain_text("Draft")
     bar.get_by_role("button", name="End").click()
     expect(bar).to_have_count(0)
+    expect(run.get_by_role("button", name="Replay")).to_be_focused()
     expect(run.locator(".a.done")).to_be_visible()
 
     page.reload()
     expect(run.locator(".asked")).to_contain_text(HOSTILE)
+    good = run.get_by_role("button", name="Good")
+    good.press("Enter")
+    expect(good).to_have_attribute("aria-pressed", "true")
+    expect(good).to_be_focused()
+    settled(page)
+    run.get_by_role("button", name="What paid?").click()
+    expect(page).to_have_url(re.compile(r"/compare\?runs=.*ledger="))
 
 
 def test_a_run_goes_out_as_a_file_and_comes_in_again(
