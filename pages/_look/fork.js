@@ -1,7 +1,7 @@
 /* Branches: the tree of a run's, and the one place where a new one is made that needs words. */
 
 import { answerCard } from "./answer.js";
-import { h } from "./dom.js";
+import { h, refocused } from "./dom.js";
 import { bus, labelOf, tell } from "./runs.js";
 
 const KINDS = {
@@ -14,7 +14,10 @@ const VERDICTS = ["correct", "ambiguous", "incorrect"];
 export function branching(act) {
   const state = { act, element: h("section", { class: "branching", "aria-label": "Branches" }), view: null, family: null, open: null, said: "" };
   const heard = {
-    branch: ({ detail }) => open(state, detail),
+    branch: ({ detail }) => {
+      state.from = focusedNow();
+      open(state, detail);
+    },
     fork: ({ detail }) => send(state, detail),
   };
   for (const [kind, hear] of Object.entries(heard)) bus.addEventListener(kind, hear);
@@ -37,9 +40,9 @@ function see(state, view) {
 }
 
 async function fetchFamily(state, id) {
-  const reply = await fetch(`/v1/runs/${encodeURIComponent(id)}/branches`);
-  if (!reply.ok || state.view.id !== id) return;
-  state.family = await reply.json();
+  const family = await fetch(`/v1/runs/${encodeURIComponent(id)}/branches`).then((answer) => (answer.ok ? answer.json() : null)).catch(() => null);
+  if (!family || state.view.id !== id) return;
+  state.family = family;
   if (state.asked) open(state, state.asked);
   else draw(state);
 }
@@ -63,8 +66,22 @@ function open(state, asked) {
   });
 }
 
+/** Close what makes a branch, and go back to where it was opened. */
+function close(state) {
+  state.open = null;
+  draw(state);
+  state.from?.focus({ preventScroll: true });
+}
+
+/** What has the focus, in whichever component of the page. */
+function focusedNow() {
+  let at = document.activeElement;
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return at;
+}
+
 function send(state, fork) {
-  Object.assign(state, { open: null, said: "The branch is starting…", sent: true });
+  Object.assign(state, { open: null, said: "The branch is starting…", sent: true, left: state.view.id });
   draw(state);
   state.act("fork", fork);
 }
@@ -78,13 +95,15 @@ function draw(state) {
   const parts = [
     state.open && composer(state),
     branches.length > 0 && tree(state, branches, own),
-    own && answerCard(state.rated?.run === view.id ? { ...view, feedback: state.rated.value } : view, (name, value) => {
-      state.act(name, value);
-      if (name === "feedback") draw(Object.assign(state, { rated: value }));
-    }),
+    own && answerCard(view, state.act),
     h("p", { class: said && !state.sent ? "told problem" : "told", role: "status" }, said),
   ];
-  state.element.replaceChildren(...parts.filter(Boolean));
+  refocused(state.element, () => state.element.replaceChildren(...parts.filter(Boolean)));
+  const current = state.left && state.left !== view.id && state.element.querySelector(".tree [aria-current]");
+  if (!current) return;
+  // What was pressed to leave the other run is gone with it; who has gone on to something else stays there.
+  state.left = null;
+  if (focusedNow() === document.body) current.focus({ preventScroll: true });
 }
 
 /* The tree */
@@ -93,7 +112,7 @@ function tree(state, branches, own) {
   const { family, view } = state;
   const under = Map.groupBy(branches, ({ parent }) => parent);
   const name = (run, text) => h("button", {
-    type: "button", class: "bare", "aria-current": run === view.id ? "true" : null, onclick: () => { tell("select", { run }); state.act("select", run); },
+    type: "button", class: "bare", "data-key": run, "aria-current": run === view.id ? "true" : null, onclick: () => { state.left = view.id; tell("select", { run }); state.act("select", run); },
   }, h("i", { class: "knot", "aria-hidden": "true" }), h("span", { dir: "auto" }, text));
   const nodes = (parent) => under.has(parent) && h("ul", {}, under.get(parent).map(({ run, edited }) => h("li", {}, name(run, edited), nodes(run))));
   return h("div", { class: "card tree" },
@@ -119,17 +138,16 @@ function composer(state) {
       h("label", {}, h("small", {}, "and"), choice("kind", edit.kind, offer.edits.map(({ kind }) => [kind, KINDS[kind]]), (kind) => change({ kind })))),
     fieldsOf(edit),
     h("div", { class: "row" }, h("span", { class: "row end" },
-      h("button", { type: "button", class: "btn", onclick: () => { state.open = null; draw(state); } }, "Cancel"), h("button", { type: "submit", class: "btn primary" }, "Run the branch"))));
+      h("button", { type: "button", class: "btn", onclick: () => close(state) }, "Cancel"), h("button", { type: "submit", class: "btn primary" }, "Run the branch"))));
   form.onkeydown = (event) => {
     if (event.key !== "Escape") return;
     event.stopPropagation();
-    state.open = null;
-    draw(state);
+    close(state);
   };
   return form;
 }
 
-const choice = (name, chosen, options, changed) => h("select", { name, onchange: ({ currentTarget }) => changed(currentTarget.value) },
+const choice = (name, chosen, options, changed) => h("select", { name, "data-key": name, onchange: ({ currentTarget }) => changed(currentTarget.value) },
   options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
 
 /** A step as the timeline calls it, numbered where the run does it more than once. */

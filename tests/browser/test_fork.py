@@ -35,6 +35,7 @@ def test_a_run_is_branched_by_its_chunks_its_query_and_its_draft(page: Page, app
     expect(run.locator(f'.ev[data-chunk="{chunk}"]')).to_have_count(0)
     assert before > 0
     expect(page).not_to_have_url(re.compile(first))
+    expect(tree.locator("[aria-current]")).to_be_focused()
     branch = page.url.partition("run=")[2]
 
     # The query of the search edited, by keyboard, from the step's own lane.
@@ -42,6 +43,10 @@ def test_a_run_is_branched_by_its_chunks_its_query_and_its_draft(page: Page, app
     lane.focus()
     lane.press("Enter")
     query = run.get_by_role("textbox", name="Query")
+    expect(query).to_be_focused()
+    query.press("Escape")
+    expect(lane).to_be_focused()
+    lane.press("Enter")
     expect(query).to_be_focused()
     query.fill("")
     query.press_sequentially("lighthouse keeper")
