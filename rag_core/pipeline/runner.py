@@ -16,6 +16,7 @@ from rag_core.errors import QuestionError, RagError, Stopped
 from rag_core.llm.critic import Critic
 from rag_core.llm.engine import Call, Engine
 from rag_core.llm.reading.reading import Reading
+from rag_core.llm.reading.words import stem, words
 from rag_core.pipeline.plan import Plan
 from rag_core.pipeline.points import Beginning, Point
 from rag_core.pipeline.run import Branch, Prompt, Refusal, Run, RunStatus, TechniqueUse
@@ -458,7 +459,10 @@ def _refusal_text() -> str:
 
 def _refusal(state: RunState, with_: Collaborators) -> Refusal:
     missing = with_.reading.missing(state.question, [hit.chunk.searchable_text for hit in state.hits])
-    return Refusal(looked_for=tuple(missing[:8]), searched=len(state.where.documents) or with_.documents)
+    # It is read by people: the words as they were asked, not what is left of them to search by.
+    asked = {stem(word): word for word in words(state.question)}
+    looked_for = tuple(asked[each] for each in missing[:8])
+    return Refusal(looked_for=looked_for, searched=len(state.where.documents) or with_.documents)
 
 
 def _uses(plan: Plan, state: RunState, spans: tuple[Any, ...]) -> dict[str, TechniqueUse]:
