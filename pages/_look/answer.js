@@ -106,7 +106,7 @@ const underWay = (view) => (view.text || view.sentences.length ? stepUnderWay(vi
 function footer(view, act) {
   if (view.status === "running") {
     return h("div", { class: "meta" }, h("small", {}, underWay(view)),
-      act && view.at === undefined && h("button", { type: "button", class: "btn end", onclick: (event) => { event.currentTarget.disabled = true; act("stop", view.id); } }, "Stop"));
+      act && view.at === undefined && h("button", { type: "button", class: "btn end", onclick: ({ currentTarget: button }) => { button.disabled = true; button.textContent = "Stopping…"; act("stop", view.id); } }, "Stop"));
   }
   const rate = (value, label) => h("button", {
     type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good: remember it for questions like it" : "This answer is wrong",
