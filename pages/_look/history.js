@@ -108,6 +108,7 @@ function nothing(state, narrowed) {
   if (narrowed) return h("div", { class: "empty" }, h("p", {}, "No run is so."), h("button", { type: "button", class: "btn", onclick: () => {
     state.query = {};
     state.parts.find.value = "";
+    state.parts.find.focus();
     load(state);
   } }, "Show all runs"));
   return h("div", { class: "empty" }, h("h2", { class: "lead" }, "No runs yet"),

@@ -60,13 +60,14 @@ function offer(state, run, changed) {
   if (told.error) return [intro, h("p", { class: "small" }, told.error)];
   if (!told.runs) return [intro, h("p", { class: "small" }, "No technique of this plan that can be switched off ran.")];
   return [intro, h("div", { class: "row" },
-    h("button", { type: "button", class: "btn go", "data-key": "ledger", onclick: ({ currentTarget }) => { currentTarget.disabled = true; begin(state, run); } }, `Ask ${plural(told.runs, "time")} more`),
+    h("button", { type: "button", class: "btn go", "data-key": "ledger", onclick: () => begin(state, run) }, `Ask ${plural(told.runs, "time")} more`),
     h("small", {}, taking(told)))];
 }
 
+/* They have the key of the button that begins it, so that the focus goes from one to the other. */
 const again = (state, { run, state: now }) => h("span", { class: "end" }, now === "running"
-  ? h("button", { type: "button", class: "btn", "data-key": "unledger", onclick: () => state.tell("unledger", run) }, "Stop")
-  : h("button", { type: "button", class: "btn", "data-key": "again", onclick: () => begin(state, run) }, "Ask again"));
+  ? h("button", { type: "button", class: "btn", "data-key": "ledger", onclick: () => state.tell("unledger", run) }, "Stop")
+  : h("button", { type: "button", class: "btn", "data-key": "ledger", onclick: () => begin(state, run) }, "Ask again"));
 
 function begin(state, run) {
   Object.assign(state, { asking: true, of: run });

@@ -54,8 +54,9 @@ def test_two_plans_side_by_side_a_plan_taken_over_and_a_ledger_of_it(page: Page,
 
     ledger = screen.get_by_role("region", name="What did each technique buy?")
     ledger.get_by_role("button", name="Balanced").click()
-    ledger.get_by_role("button", name="more").click()
+    ledger.get_by_role("button", name="more").press("Enter")
     expect(ledger.get_by_role("status")).to_contain_text("No difference: ", timeout=120_000)
+    expect(ledger.get_by_role("button", name="Ask again")).to_be_focused()
     rows = ledger.locator("tbody tr")
     expect(rows.filter(has_text="multi-hop")).to_contain_text("1/1 → 1/1")
     expect(rows.filter(has_not=page.locator(".chip"))).to_have_count(0)

@@ -38,6 +38,7 @@ def test_a_run_is_found_opened_and_replayed(page: Page, app: Served, tmp_path: P
     find.fill("no run says this")
     expect(page.get_by_text("No run is so.")).to_be_visible()
     page.get_by_role("button", name="Show all runs").click()
+    expect(find).to_be_focused()
     expect(rows(page).nth(1)).to_be_visible()
 
     run.get_by_role("button", name="Replay").click()
