@@ -111,6 +111,11 @@ function draw(state) {
 /** Draw what changed, and only that: the lanes, the tabs, the panel. */
 function drawChanges(state) {
   const { view, drawn } = state;
+  if (view.gone) {
+    state.clock = clearInterval(state.clock);
+    state.root.replaceChildren(h("p", { class: "nothing", role: "status" }, view.error));
+    return;
+  }
   if (drawn.spans !== view.spans || drawn.status !== view.status) drawTimeline(state);
   if (state.alone && state.drawn.view !== view) drawAnswer(state);
   drawTabs(state);

@@ -51,7 +51,7 @@ function listen(one) {
   source.onerror = () => {
     // A stream that broke is taken up again by the browser; one that was refused is not.
     if (source.readyState !== EventSource.CLOSED || one.view.status !== "running") return;
-    one.view = { ...one.view, status: "failed", error: "This run is not in the history any more; ask again." };
+    one.view = { ...one.view, status: "failed", gone: true, error: "This run is not in the history any more; ask again." };
     redraw(one);
   };
 }

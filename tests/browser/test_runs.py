@@ -103,6 +103,14 @@ def test_a_run_goes_out_as_a_file_and_comes_in_again(
     expect(run.locator(".asked")).to_have_count(0)
 
 
+def test_a_run_that_is_not_here_is_said_to_be_gone_and_offers_nothing(page: Page) -> None:
+    for address, shown in (("/runs?run=gone", ".st-key-inspector"), ("/?chat=gone&run=gone", ".st-key-run")):
+        visit(page, address)
+        run = page.locator(shown)
+        expect(run.get_by_text("This run is not in the history any more")).to_be_visible()
+        expect(run.get_by_role("link").or_(run.get_by_role("button", name="Delete"))).to_have_count(0)
+
+
 def asked(page: Page, tmp_path: Path) -> None:
     """Both questions, answered."""
     have(page, a_pdf(tmp_path / "runs.pdf", TIDE, "The lighthouse keeper counted forty ships."))
