@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -48,6 +49,8 @@ _MET = 5
 _FALL = 0.1
 """How fast the rows of a query count for less."""
 _ROWS = 20
+_VALUES, _CHARS = 200, 300
+"""Values of a row that are looked at, and characters that are kept of one: a query may collect the whole graph."""
 
 
 class GraphSettings(TechniqueSettings):
@@ -331,15 +334,16 @@ class Graph:
         because: dict[str, str] = {}
         met: list[Entity] = []
         for rank, row in enumerate(given.rows):
-            values = list(cypher.texts(row))
+            values = [*islice(cypher.texts(row), _VALUES)]
             entities = [index.entities[at] for value in values for at in index.lexicon.of(value)]
             met += entities
             chunks = [value for value in values if index.known(value)] or index.chunks_of(_ids(entities), 1)
             for chunk in chunks:
                 scores.setdefault(chunk, 1 / (1 + _FALL * rank))
-                because.setdefault(chunk, " · ".join(value for value in values if value and not index.known(value)))
+                because.setdefault(chunk, _short(" · ".join(one for one in values if one and not index.known(one))))
         entities = _once([*own, *met])[:_SHOWN]
-        said = {"query": given.query, "rows": [list(row) for row in given.rows[:_ROWS]], "tried": list(given.tried)}
+        rows = [[*map(_short, row)] for row in given.rows[:_ROWS]]
+        said = {"query": given.query, "rows": rows, "tried": list(given.tried)}
         return Way(
             scores=scores,
             share=_LESS,
@@ -420,6 +424,12 @@ def _came_by(met: Sequence[Entity], asked: Sequence[Entity]) -> str:
     others = ", ".join(entity.name for entity in met if entity.id not in own)
     parts = [f"the question names {named}" if named else "", f"the walk came by {others}" if others else ""]
     return f"It is there because {' and '.join(filter(None, parts))}."
+
+
+def _short(value: Any) -> Any:
+    """The value, or the beginning of it as text where it is long."""
+    text = str(value)
+    return value if len(text) <= _CHARS else f"{text[:_CHARS]}…"
 
 
 def _of_best(scores: Mapping[str, float]) -> dict[str, float]:

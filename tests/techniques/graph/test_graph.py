@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from rag_core.stores.graph.embedded import EmbeddedGraph
 from rag_core.stores.graph.facts import GraphStore
 from rag_core.techniques.graph.technique import NO_GRAPH
 from rag_core.types import Hit, SearchFilter
 from tests.fakes import a_hit
+from tests.stores.graph.worlds import facts
 from tests.techniques.graph.worlds import DEAL, LAUNCH, LEDGER, NEWS, QUESTION, a_graph, found
 from tests.techniques.scripted import a_model
 
@@ -101,6 +104,18 @@ def test_a_model_whose_queries_are_all_refused_gives_way_to_the_templates(graph:
     with a_model('{"queries": ["CREATE (n:Entity)"]}') as (engine, _):
         told = found(graph, mode="cypher", engine=engine)
     assert {"deal", "launch"} <= set(ids(told.hits))
+
+
+def test_a_query_that_collects_the_whole_graph_leaves_a_short_record(tmp_path: Path) -> None:
+    graph = EmbeddedGraph(tmp_path / "large.lbug")
+    names = [f"Harbour{at}" for at in range(300)]
+    graph.replace("d", [facts(DEAL.id, "d", *((names[0], "joins", name) for name in names[1:]))])
+    query = "MATCH (c:Chunk)-[:MENTIONS]->(e:Entity) RETURN c.id, collect(e.name) AS names, collect(e) AS all"
+    with a_model(json.dumps({"queries": [query]})) as (engine, _):
+        told = found(graph, "What of Harbour7?", mode="cypher", engine=engine)
+    graph.close()
+    assert ids(told.hits) == ["deal"]
+    assert len(json.dumps(told.model_dump(mode="json", exclude={"hits"}))) < 10_000
 
 
 @pytest.mark.parametrize(
