@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
+
+from pydantic import ValidationError
 
 from rag_core.errors import StoreError
 from rag_core.pipeline.listing import LISTING_SCHEMA, RunChoices, RunInfo, RunList, RunQuery, condition, row_of
@@ -128,9 +131,11 @@ class History:
     def _list_all(self) -> None:
         """Rows for the runs that were kept before there was a list."""
         unlisted = [id_ for (id_,) in self._rows("SELECT id FROM runs WHERE id NOT IN (SELECT id FROM listed)")]
-        for run in filter(None, map(self.get, unlisted)):
-            with self._lock, self._db:
-                self._write_row(run)
+        for id_ in unlisted:
+            with suppress(ValidationError):  # one that cannot be read is in no list, and stops nobody from starting
+                if run := self.get(id_):
+                    with self._lock, self._db:
+                        self._write_row(run)
 
     def _runs(self, where: str, *values: object) -> list[Run]:
         return [

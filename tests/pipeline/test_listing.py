@@ -93,3 +93,14 @@ def test_runs_that_were_kept_before_there_was_a_list_are_in_it(history: History,
     with sqlite3.connect(tmp_path / "runs.sqlite") as before:
         before.execute("DROP TABLE listed")
     assert found(History(tmp_path / "runs.sqlite"), words="tide") == ["rise"]
+
+
+def test_a_record_that_cannot_be_read_stops_nobody_from_starting(history: History, tmp_path: Path) -> None:
+    history.close()
+    with sqlite3.connect(tmp_path / "runs.sqlite") as database:
+        database.execute("INSERT INTO runs VALUES ('odd', '', '2026', 'Papers', 'odd?', 'done', NULL, '{}')")
+    database.close()
+    opened = History(tmp_path / "runs.sqlite")
+    assert "odd" not in found(opened)
+    assert opened.find(RunQuery()).kept == 4
+    opened.close()
