@@ -39,6 +39,8 @@ from rag_core.techniques.raptor.settings import TreeSettings
 from rag_core.techniques.raptor.summarising import SUMMARISE, summarised
 from rag_core.types import Chunk, Value
 
+_LOOKED_AT_S = 0.5
+"""How long a build waits for its lock: whoever asks how a tree is holds that for a moment."""
 _AT_ONCE = 4
 """Summaries asked of a model at the same time."""
 _MOST_FAILURES = 3
@@ -295,7 +297,7 @@ class Trees:
     def _alone(self, collection: str, tenant: str) -> Iterator[None]:
         self._locks.mkdir(parents=True, exist_ok=True)
         try:
-            with FileLock(self._lock_file(tenant), timeout=0):
+            with FileLock(self._lock_file(tenant), timeout=_LOOKED_AT_S):
                 yield
         except Timeout as error:
             raise RagError(f"The tree of {collection!r} is being built already: wait until it is done.") from error

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -164,6 +165,16 @@ def test_a_single_chunk_stands_for_its_document_among_the_others(
     workbench.trees.build_tree(collection, engine="keyless")
     assert leaves(workbench, collection) == chunks(workbench, collection)
     assert all(node.level for node in nodes(workbench, collection))
+
+
+def test_a_build_waits_for_who_only_looks_at_the_lock(workbench: Workbench, collection: str) -> None:
+    lock = FileLock(
+        workbench.settings.data_dir / "trees" / f"{workbench._ledger.tenant(collection)}.lock", thread_local=False
+    )
+    Path(lock.lock_file).parent.mkdir(exist_ok=True)
+    lock.acquire()
+    threading.Timer(0.05, lock.release).start()
+    assert workbench.trees.build_tree(collection, engine="keyless").state == "ready"
 
 
 def test_a_document_that_is_deleted_during_the_build_spoils_it_for_no_other(
