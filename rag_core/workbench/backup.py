@@ -16,9 +16,10 @@ import re
 import shutil
 import sqlite3
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
@@ -39,6 +40,7 @@ _UNDER_WAY = ".restoring"
 _BLOCK = 2**20
 _LEFT_ON_DISK = 500_000_000
 _MOST_LISTED = 50_000_000
+_FETCHED_S = 24 * 3600
 
 
 class BackedUp(Value):
@@ -89,6 +91,15 @@ def back_up(data_dir: Path, target: Path) -> Contents:
     finally:
         part.unlink(missing_ok=True)
     return contents
+
+
+def forget_left(data_dir: Path) -> None:
+    """Remove backups beside the data that nobody fetched to the end, because the app or the browser was ended."""
+    for pattern in (".backup-*.zip", "..backup-*.zip.part"):
+        for path in data_dir.glob(pattern):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _FETCHED_S:
+                    path.unlink()
 
 
 def restore(source: Path, data_dir: Path) -> Contents:

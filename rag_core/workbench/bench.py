@@ -53,7 +53,7 @@ from rag_core.techniques.raptor.settings import TreeSettings
 from rag_core.techniques.replacements import Replacements
 from rag_core.types import Chunk, Element
 from rag_core.workbench.asking import Asked, Asking
-from rag_core.workbench.backup import back_up
+from rag_core.workbench.backup import back_up, forget_left
 from rag_core.workbench.comparing import Comparing
 from rag_core.workbench.engines import EngineChoice, Engines
 from rag_core.workbench.files import FileResult, files_in, reason_of, result_of
@@ -238,6 +238,7 @@ class Workbench:
         for left in self._history.interrupted():
             note = "The app was stopped during this run: ask again."
             self._history.keep(left.model_copy(update={"status": "stopped", "error": note}))
+        forget_left(self.settings.data_dir)
         self._ingest.start()
 
     # documents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import stat
 import zipfile
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rag_core.indexing.ledger import Ledger
-from rag_core.workbench.backup import BackupError, back_up, restore
+from rag_core.workbench.backup import BackupError, back_up, forget_left, restore
 
 ORIGINAL = f"originals/{'ab' * 32}/original.pdf"
 LIST = "ragscope-backup.json"
@@ -150,3 +151,13 @@ def test_nothing_is_overwritten(data: Path, backup: Path) -> None:
     assert backup.read_bytes() == before
     with pytest.raises(BackupError, match="nothing to back up"):
         back_up(data / "weaviate", data / "new.zip")
+
+
+def test_a_backup_that_nobody_fetched_does_not_stay(data: Path) -> None:
+    old, part, new = data / ".backup-0a.zip", data / "..backup-0b.zip.part", data / ".backup-0c.zip"
+    for path in (old, part, new):
+        path.write_bytes(b"PK")
+    for path in (old, part):
+        os.utime(path, (0, 0))
+    forget_left(data)
+    assert (old.exists(), part.exists(), new.exists()) == (False, False, True)
