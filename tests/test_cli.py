@@ -70,6 +70,17 @@ def test_a_tree_is_built_and_told_of(data: Path, tmp_path: Path) -> None:
     assert len(node["children"]) == 3
 
 
+def test_a_graph_is_built_told_of_and_asked(data: Path) -> None:
+    done = run(data, "graph", "build", "--engine", "keyless", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "3 chunks" in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["state"], told["chunks"]) == ("ready", 3)
+    assert told["entities"] > 0
+    asked = run(data, "graph", "cypher", "MATCH (e:Entity) RETURN count(e) AS n", "--json")
+    assert json.loads(asked.stdout) == {"n": told["entities"]}
+
+
 def test_one_question_is_answered_as_json_with_every_field(data: Path) -> None:
     done = run(data, "ask", "Where does the barn owl live?", "--json", "--set", "hybrid.alpha=0.3", "--off", "validate")
     assert done.returncode == 0, done.stderr
@@ -152,6 +163,7 @@ def test_two_data_directories_never_see_each_other(data: Path, tmp_path: Path) -
         (["ask", "Where?", "--set", "hybrid.alpha=7"], "hybrid.alpha='7'"),
         (["ask", "Where?", "--on", "magic"], "There is no technique 'magic'"),
         (["ask"], "Give a question"),
+        (["graph", "cypher"], "needs a query"),
         (["ask", "--questions", "q.jsonl"], "--out"),
         (["ingest", "no-such-file.pdf"], "no file or folder"),
         (["ask", "Where?", "--contexts", "0"], "from 1 to 200"),
