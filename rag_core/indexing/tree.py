@@ -264,6 +264,9 @@ class Trees:
     def forget_collection(self, tenant: str) -> None:
         """Forget what was summarised over the documents of a collection."""
         self._trees.forget([tenant])
+        with self._reading:
+            self._read.pop(tenant, None)
+        self._lock_file(tenant).unlink(missing_ok=True)
 
     def _forget_gone(self) -> None:
         """Forget the trees of documents and collections that are no more: whoever deleted them may have crashed."""

@@ -152,8 +152,12 @@ def test_a_moved_document_takes_its_tree_along(workbench: Workbench, collection:
 def test_a_deleted_collection_leaves_no_summary(workbench: Workbench, collection: str) -> None:
     workbench.trees.build_tree(collection, engine="keyless")
     scopes = {record.id for record in workbench.documents(collection)} | {workbench._ledger.tenant(collection)}
+    tenant = workbench._ledger.tenant(collection)
+    assert whole(workbench, collection).nodes
     workbench.delete_collection(collection)
     assert not scopes & workbench.trees._trees._trees.grown().keys()
+    assert tenant not in workbench.trees._trees._read
+    assert not [*(workbench.settings.data_dir / "trees").glob(f"{tenant}*")]
 
 
 def test_a_single_chunk_stands_for_its_document_among_the_others(
