@@ -16,7 +16,7 @@ def test_a_build_that_breaks_off_in_a_way_nobody_foresaw_is_told() -> None:
     builds = Builds("graph")
 
     def build() -> None:
-        raise ValueError("\ud800")
+        raise ValueError("odd")
 
     builds.start("Films", build)
     ended(builds)
