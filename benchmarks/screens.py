@@ -134,7 +134,7 @@ def serve(data: Path, base_url: str | None = None) -> tuple[subprocess.Popen, st
             time.sleep(0.2)
 
 
-def visit(page: Page, address: str, shows: str = ".st-key-run .root > *") -> None:
+def visit(page: Page, address: str, shows: str = ".st-key-run .nothing, .st-key-run .tl") -> None:
     page.goto(address)
     page.wait_for_selector(SETTLED)
     page.wait_for_selector(shows)
