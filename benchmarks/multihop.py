@@ -27,6 +27,7 @@ from benchmarks.retrieval import (
     Found,
     Labelled,
     Search,
+    asked_in_turn,
     files,
     id_of,
     labelled,
@@ -37,7 +38,7 @@ from benchmarks.retrieval import (
     stored,
 )
 from benchmarks.table import machine, print_aim, print_table
-from rag_core.llm.engine import Call, KeylessEngine
+from rag_core.llm.engine import KeylessEngine, Nobody
 from rag_core.pipeline.plan import Plan
 from rag_core.pipeline.runner import run
 from rag_core.settings import Settings
@@ -69,22 +70,6 @@ class Built:
 
     store: GraphStore
     seconds: float
-
-
-class Quiet:
-    """Lets an engine work."""
-
-    def stopped(self) -> bool:
-        return False
-
-    def called(self, call: Call) -> None: ...
-
-    def text(self, delta: str) -> None: ...
-
-    def restart(self) -> None: ...
-
-    def left_s(self) -> float:
-        return 1e9
 
 
 def main() -> None:
@@ -131,7 +116,7 @@ def build(workbench: Workbench, settings: Settings, collection: str) -> Built:
     """The graph of a collection, made anew, without a model."""
     store = open_graph(settings, f"multihop-{collection}")
     store.clear()
-    extractor = Extractor(KeylessEngine(), workbench._reading, Quiet())
+    extractor = Extractor(KeylessEngine(), workbench._reading, Nobody())
     began = time.perf_counter()
     said: dict[str, list[ChunkFacts]] = {}
     for chunk in stored(workbench, collection):
@@ -156,11 +141,7 @@ def ours(workbench: Workbench, collection: str, plan: Plan, graph: GraphStore) -
 
 def measure(name: str, questions: Sequence[Labelled], rows: Mapping[str, Search], built: Built) -> None:
     index_of(built.store)  # made ready once, as the first question does
-    # Question by question, so that a slow moment of the machine meets all rows.
-    found: dict[str, list[Found]] = {row: [] for row in rows}
-    for question in questions:
-        for row, search in rows.items():
-            found[row].append(search(question))
+    found = asked_in_turn(questions, rows)
     reached = {row: scores(questions, of_row) for row, of_row in found.items()}
     cells = [
         [

@@ -161,12 +161,17 @@ def spread(questions: Sequence[Labelled], limit: int | None) -> list[Labelled]:
     return [questions[at * len(questions) // limit] for at in range(limit)]
 
 
-def measure(name: str, questions: Sequence[Labelled], rows: Mapping[str, Search]) -> None:
-    # Question by question, so that a slow moment of the machine meets all rows.
+def asked_in_turn(questions: Sequence[Labelled], rows: Mapping[str, Search]) -> dict[str, list[Found]]:
+    """What each row found, question by question: a slow moment of the machine meets all rows."""
     found: dict[str, list[Found]] = {row: [] for row in rows}
     for question in questions:
         for row, search in rows.items():
             found[row].append(search(question))
+    return found
+
+
+def measure(name: str, questions: Sequence[Labelled], rows: Mapping[str, Search]) -> None:
+    found = asked_in_turn(questions, rows)
     reached = {row: scores(questions, of_row) for row, of_row in found.items()}
     cells = [
         [

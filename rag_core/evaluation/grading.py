@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rag_core.llm.engine import Call, KeylessEngine
+from rag_core.llm.engine import KeylessEngine, Nobody
 from rag_core.llm.reading.reading import Reading
 from rag_core.pipeline.run import Run
 from rag_core.techniques.validate import Validate, ValidateSettings
@@ -44,7 +44,7 @@ class Grader:
             for sentence in run.sentences
             if all(cell.chunk in chunks for cell in sentence.cells)
         ]
-        judged = self._validate.check(run.question, known, chunks, _Nobody())
+        judged = self._validate.check(run.question, known, chunks, Nobody())
         chances = [sentence.probability or 0.0 for sentence in judged.sentences]
         return Grade(
             answered=True,
@@ -53,19 +53,3 @@ class Grader:
             probability=sum(chances) / len(chances) if chances else 0.0,
             quality=judged.quality,
         )
-
-
-class _Nobody:
-    """Watches nothing: a grade is no step of a run."""
-
-    def stopped(self) -> bool:
-        return False
-
-    def called(self, call: Call) -> None: ...
-
-    def text(self, delta: str) -> None: ...
-
-    def restart(self) -> None: ...
-
-    def left_s(self) -> float:
-        return float("inf")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel, Field
@@ -48,6 +49,22 @@ class Watch(Protocol):
     def left_s(self) -> float:
         """Seconds left of the run's budget."""
         ...
+
+
+class Nobody:
+    """Watches nothing: for work that is no step of a run."""
+
+    def stopped(self) -> bool:
+        return False
+
+    def called(self, call: Call) -> None: ...
+
+    def text(self, delta: str) -> None: ...
+
+    def restart(self) -> None: ...
+
+    def left_s(self) -> float:
+        return math.inf
 
 
 class Engine(Protocol):
