@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
 
+from pages._server.deliveries import keep_deliveries
 from pages._server.routes import routes
 from pages._server.safety import safety
 from pages._server.state import close_workbench, open_workbench
-from pages._server.uploads import keep_upload_addresses
 
 
 @asynccontextmanager
@@ -24,5 +24,5 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     await run_in_threadpool(close_workbench)
 
 
-keep_upload_addresses()
+keep_deliveries()
 app = st.App("pages/_shell.py", lifespan=lifespan, routes=routes(), middleware=safety())

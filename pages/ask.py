@@ -201,8 +201,9 @@ def chat_side(questions: dict[str, str], selected: str | None) -> None:
             on_compare_change=partial(compare, "chat"),
             on_pays_change=partial(what_paid, "chat"),
         )
-        if problem := st.session_state.get("problem"):
-            st.warning(problem)
+        with st.container():  # what is said of a question does not move the plan: that would draw it from nothing
+            if problem := st.session_state.get("problem"):
+                st.warning(problem)
         with st.container(key="plan"):
             plan_card()
             limit_to_documents()

@@ -288,8 +288,9 @@ opened = next((record for record in records if record.id == st.query_params.get(
 with st.container(key="documents"):
     header(info, records)
     left, right = st.columns([6, 5], gap="medium")
-    with left, st.container(key="library-side" if opened is None else "library-side-beside"):
-        upload()
+    with left, st.container(key="library-side"):
+        with st.container():  # what is said of an upload does not move the list: that would draw it from nothing
+            upload()
         working = any(map(is_worked_on, records))
         st.fragment(library, run_every=REFRESH_S if working else None)(working)
     with right, st.container(key="reader-side"):

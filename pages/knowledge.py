@@ -110,16 +110,17 @@ def standing(what: str) -> GraphStatus | TreeStatus | None:
     status = maker.status(collection)
     building = status.state == "building" or maker.under_way(collection)
     there = status.communities if isinstance(status, GraphStatus) else status.levels
-    if building:
-        with st.container(border=True, key=f"{what}-building"):
-            st.fragment(building_now, run_every=REFRESH_S)(what)
-    elif not there:
-        offer(what, status)
-    elif said := outdated(what, status):
-        with st.container(horizontal=True, vertical_alignment="center", key="stale"):
-            st.text(said, width="stretch")
-            if st.button("Update", key=f"update-{what}"):
-                start(what)
+    with st.container():  # what is said of it does not move what is under it: that would draw it from nothing
+        if building:
+            with st.container(border=True, key=f"{what}-building"):
+                st.fragment(building_now, run_every=REFRESH_S)(what)
+        elif not there:
+            offer(what, status)
+        elif said := outdated(what, status):
+            with st.container(horizontal=True, vertical_alignment="center", key="stale"):
+                st.text(said, width="stretch")
+                if st.button("Update", key=f"update-{what}"):
+                    start(what)
     return status if there else None
 
 

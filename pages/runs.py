@@ -125,12 +125,12 @@ selected = st.query_params.get("run")
 with st.container(key="runs"):
     header()
     left, right = st.columns([5, 7], gap="medium")
-    with left, st.container(key="history-side-beside" if selected else "history-side"):
+    with left, st.container(key="history-side"):
         history(selected)
     with right, st.container(key="inspector-side"):
+        inspector(selected)
         if selected:
             st.button("Back to the list", key="to-list", on_click=go_to, args=({},))
-        inspector(selected)
 action, runs = st.session_state.get("asking", (None, ()))
 if action == "delete-run":
     delete_dialog(runs[0])
