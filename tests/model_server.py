@@ -26,11 +26,13 @@ class Turn:
     endless: bool = False
     likely: Sequence[dict[str, float]] = ()
     """For each piece the probabilities of what could have stood there, given where they are asked for."""
+    until: threading.Event | None = None
+    """The last piece waits for it."""
 
 
-def says(text: str, *, pause_s: float = 0) -> Turn:
+def says(text: str, *, pause_s: float = 0, until: threading.Event | None = None) -> Turn:
     """A good reply, in pieces of a few characters."""
-    return Turn([text[at : at + 7] for at in range(0, len(text), 7)], pause_s=pause_s)
+    return Turn([text[at : at + 7] for at in range(0, len(text), 7)], pause_s=pause_s, until=until)
 
 
 @dataclass
@@ -107,8 +109,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         pieces: Iterator[str] = iter(turn.pieces)
         while True:
-            for piece, likely in zip_longest(pieces, turn.likely if scores else ()):
+            for number, (piece, likely) in enumerate(zip_longest(pieces, turn.likely if scores else ()), 1):
                 self._pause(turn.pause_s)
+                while turn.until and number == len(turn.pieces) and not turn.until.is_set():
+                    self._pause(0.05)
                 self._piece(piece, ollama=ollama, likely=likely)
             if not turn.endless:
                 break

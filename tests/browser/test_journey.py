@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,8 @@ from tests.papers import a_pdf
 
 QUESTION = "How often was the tide measured?"
 PATIENT = "It was a patient and careful piece of work by the clerks. "
-SLOW = says(f"{TIDE.split('.')[0]} [1]. {PATIENT * 4}", pause_s=0.06)
+BEGINS = f"{TIDE.split('.')[0]} [1]. {PATIENT * 4}"
+SLOW = says(BEGINS, pause_s=0.06)
 # For who stops it: a minute, whatever else the machine does.
 LONG = says(f"{TIDE.split('.')[0]} [1]. {PATIENT * 90}", pause_s=0.06)
 
@@ -74,7 +76,8 @@ def test_from_a_file_to_the_lit_page(page: Page, tmp_path: Path, folder: str, na
 
 @pytest.mark.usefixtures("tide")
 def test_a_reload_in_mid_run_loses_nothing(page: Page, context: BrowserContext, app: Served) -> None:
-    app.model.then = judged_or(SLOW)
+    come_back = threading.Event()
+    app.model.then = judged_or(says(BEGINS, until=come_back))
     asked = ask(page, QUESTION)
     expect(asked.locator(".text")).to_contain_text("harbour")
     expect(page.locator(".st-key-run .ev").first).to_be_visible()  # evidence shows before the text is written
@@ -86,6 +89,7 @@ def test_a_reload_in_mid_run_loses_nothing(page: Page, context: BrowserContext, 
     other = context.new_page()
     visit(other, page.url)
     page.close()
+    come_back.set()
     done = finished(other.locator(".st-key-chat .a"))
     expect(done.locator(".text")).to_contain_text("patient and careful")
     expect(done.locator(".s-full").first).to_be_visible()

@@ -13,15 +13,13 @@ from tests.papers import a_pdf
 
 QUESTION = "How often was the tide measured?"
 
-# From a click to the frame that shows it, in milliseconds. The card is in a shadow root of its own.
-CLICKED = """(switch) => new Promise((done) => {
-  const [root, key] = [switch.getRootNode(), switch.dataset.key];
-  const was = switch.getAttribute("aria-checked"), began = performance.now();
-  switch.click();
-  const look = () => root.querySelector(`[data-key="${key}"]`).getAttribute("aria-checked") === was
-    ? requestAnimationFrame(look) : done(performance.now() - began);
-  requestAnimationFrame(look);
-})""".replace("switch", "one")
+# Whether a click shows before anything else can happen. The card is in a shadow root of its own.
+CLICKED = """(one) => {
+  const [root, key] = [one.getRootNode(), one.dataset.key];
+  const was = one.getAttribute("aria-checked");
+  one.click();
+  return root.querySelector(`[data-key="${key}"]`).getAttribute("aria-checked") !== was;
+}"""
 
 
 @pytest.fixture
@@ -57,13 +55,12 @@ def test_a_question_is_asked_with_what_the_card_shows(page: Page, card: Locator)
     assert asked_plan(page, "How many ships were counted?")["name"] == "balanced"
 
 
-def test_every_switch_answers_within_a_tenth_of_a_second(card: Locator) -> None:
+def test_every_switch_answers_at_once_whatever_the_server_does(card: Locator) -> None:
     card.get_by_role("radio", name="Quality").click()
     switches = card.locator("[role=switch][data-key^=on-]")
     keys = switches.evaluate_all("all => all.map(one => one.dataset.key)")
     assert len(keys) >= 12
-    lasted = [card.locator(f'[data-key="{key}"]').evaluate(CLICKED) for key in keys]
-    assert sorted(lasted)[len(lasted) // 2] < 100
+    assert all(card.locator(f'[data-key="{key}"]').evaluate(CLICKED) for key in keys)
 
 
 def test_the_keys_choose_a_plan_and_open_and_close_settings(page: Page, card: Locator) -> None:
