@@ -67,16 +67,12 @@ def _parser() -> argparse.ArgumentParser:
     delete = _command(commands, "delete", documents.delete, "remove a document")
     delete.add_argument("document")
     delete.add_argument("--collection")
-    tree = _command(
-        commands, "tree", knowledge.tree, "the tree of summaries of a collection, for the technique raptor"
-    )
+    tree = _command(commands, "tree", knowledge.tree, "the tree of summaries of a collection, for the technique raptor")
     tree.add_argument("what", choices=["build", "status"])
     tree.add_argument("--collection")
     tree.add_argument("--engine", choices=["keyless", "model"])
     tree.add_argument("--anew", action="store_true", help="make all of it again")
-    graph = _command(
-        commands, "graph", knowledge.graph, "the graph of a collection: build it, see how it is, query it"
-    )
+    graph = _command(commands, "graph", knowledge.graph, "the graph of a collection: build it, see how it is, query it")
     graph.add_argument("what", choices=["build", "status", "cypher"])
     graph.add_argument("query", nargs="?")
     graph.add_argument("--collection")

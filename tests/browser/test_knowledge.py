@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import choose_engine, go, have, settled
@@ -21,6 +22,7 @@ def show(page: Page, view: str) -> None:
     settled(page)
 
 
+@pytest.mark.timeout(600)  # it builds over whatever documents the tests before it left
 def test_a_graph_is_built_and_walked_to_a_page_asked_in_cypher_and_a_tree_to_its_leaves(
     page: Page, tmp_path: Path
 ) -> None:
@@ -29,7 +31,7 @@ def test_a_graph_is_built_and_walked_to_a_page_asked_in_cypher_and_a_tree_to_its
     go(page, "Knowledge", "stMain")
     page.get_by_role("button", name="Build the graph").click()
     entities = page.locator(".st-key-entities")
-    expect(entities.get_by_role("button", name="Nordwind")).to_be_visible(timeout=90_000)
+    expect(entities.get_by_role("button", name="Nordwind")).to_be_visible(timeout=240_000)
     expect(page.locator(".st-key-network canvas").first).to_be_visible()
 
     page.get_by_role("searchbox", name="Find an entity").fill("seaglass")
@@ -53,7 +55,7 @@ def test_a_graph_is_built_and_walked_to_a_page_asked_in_cypher_and_a_tree_to_its
     show(page, "Tree")
     page.get_by_role("button", name="Build the tree").click()
     summaries = page.locator(".st-key-summaries")
-    expect(summaries.locator("button.pick").first).to_be_visible(timeout=90_000)
+    expect(summaries.locator("button.pick").first).to_be_visible(timeout=240_000)
     summaries.locator("button.pick").first.click()
     leaf = page.locator(".st-key-summary-side").get_by_role("article").first
     expect(leaf).to_be_visible()
