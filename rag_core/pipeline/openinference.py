@@ -30,7 +30,7 @@ _WHOLE = -1  # the span around all others; theirs count from 0
 _KINDS = {"retrieve": "RETRIEVER", "sub_query": "RETRIEVER", "rerank": "RERANKER", "validate": "EVALUATOR"}
 _DOCUMENTS = {"RETRIEVER": "retrieval.documents", "RERANKER": "reranker.output_documents"}
 # The last word of the attributes whose strings are ids or words of ours: they go out in any case.
-_OURS = {"kind", "id", "model_name", "chunks", "figures", "plan", "engine", "status", "operation"}
+_OURS = {"kind", "id", "model_name", "chunks", "figures", "engine", "status", "operation"}
 
 
 class SpanData(Value):

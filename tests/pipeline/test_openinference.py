@@ -99,6 +99,7 @@ def test_without_texts_nothing_goes_out_that_a_person_or_a_document_said() -> No
         evidence=(a_hit("secret", id_="a", name="secret.pdf"),),
         final_answer="secret",
         collection="secret",
+        plan={"name": "for the secret deal"},
         note="secret",
         status="failed",
         error="secret",
