@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import select
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import zip_longest
 from typing import Any
+
+from tests.scripted_server import Handler, served
 
 
 @dataclass(frozen=True)
@@ -53,27 +52,14 @@ class ModelServer:
         return turn(prompt) if callable(turn) else turn
 
 
-@contextmanager
-def model_server(*, models: Sequence[str] = ("scripted",), port: int = 0) -> Iterator[ModelServer]:
+def model_server(*, models: Sequence[str] = ("scripted",), port: int = 0) -> AbstractContextManager[ModelServer]:
     """Serve on loopback until the block ends."""
-    handler = type("Handler", (_Handler,), {})
-    httpd = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    httpd.daemon_threads = True
-    server = ModelServer(base_url=f"http://127.0.0.1:{httpd.server_address[1]}/v1", models=list(models))
-    handler.server_state = server  # type: ignore[attr-defined]
-    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield server
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
+    return served(_Handler, lambda url: ModelServer(base_url=f"{url}/v1", models=list(models)), port=port)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server_state: ModelServer
-
-    def do_GET(self) -> None:
-        state = self.server_state
+class _Handler(Handler[ModelServer]):
+    def get(self) -> None:
+        state = self.state
         if state.key and self.headers.get("authorization") != f"Bearer {state.key}":
             self._reply(401, {"error": {"message": "wrong key"}})
         elif self.path.endswith("/models"):
@@ -83,8 +69,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._reply(404, {"error": {"message": "no such page"}})
 
-    def do_POST(self) -> None:
-        state = self.server_state
+    def post(self) -> None:
+        state = self.state
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         state.asked.append(body)
         if state.key and self.headers.get("authorization") != f"Bearer {state.key}":
@@ -110,9 +96,11 @@ class _Handler(BaseHTTPRequestHandler):
         pieces: Iterator[str] = iter(turn.pieces)
         while True:
             for number, (piece, likely) in enumerate(zip_longest(pieces, turn.likely if scores else ()), 1):
-                self._pause(turn.pause_s)
+                if self.gone_within(turn.pause_s):
+                    return
                 while turn.until and number == len(turn.pieces) and not turn.until.is_set():
-                    self._pause(0.05)
+                    if self.gone_within(0.05):
+                        return
                 self._piece(piece, ollama=ollama, likely=likely)
             if not turn.endless:
                 break
@@ -133,11 +121,6 @@ class _Handler(BaseHTTPRequestHandler):
         self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         self._event({"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}})
         self.wfile.write(b"data: [DONE]\n\n")
-
-    def _pause(self, seconds: float) -> None:
-        """Sleep, unless who asked goes away meanwhile."""
-        if seconds and select.select([self.connection], [], [], seconds)[0]:
-            raise ConnectionResetError
 
     def _piece(self, text: str, *, ollama: bool, likely: dict[str, float] | None) -> None:
         if ollama:
@@ -169,6 +152,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None:
-        pass

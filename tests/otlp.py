@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +13,7 @@ import pytest
 
 from rag_core.pipeline.run import Run
 from rag_core.trace import TraceEvent
+from tests.scripted_server import Handler, served
 
 BEGAN = "2026-01-01T00:00:00.000+00:00"
 
@@ -47,36 +47,24 @@ class Receiver:
 def receiver() -> Iterator[Receiver]:
     """Serve on loopback until the block ends."""
     pytest.importorskip("opentelemetry.proto", reason="the packages for telemetry are an extra: docs/telemetry.md")
-    handler = type("Handler", (_Handler,), {})
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    httpd.daemon_threads = True
-    state = Receiver(f"http://127.0.0.1:{httpd.server_address[1]}")
-    handler.receiver = state  # type: ignore[attr-defined]
-    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield state
-    finally:
-        state.over.set()
-        httpd.shutdown()
-        httpd.server_close()
+    with served(_Handler, Receiver) as state:
+        try:
+            yield state
+        finally:
+            state.over.set()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    receiver: Receiver
-
-    def do_POST(self) -> None:
+class _Handler(Handler[Receiver]):
+    def post(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        if self.receiver.silent.is_set():
-            self.receiver.over.wait(30)
+        if self.state.silent.is_set():
+            self.state.over.wait(30)
         found = self.path == "/v1/traces"
-        if found and self.receiver.status == 200:
-            self.receiver.spans += _decoded(body)
-        self.send_response(self.receiver.status if found else 404)
+        if found and self.state.status == 200:
+            self.state.spans += _decoded(body)
+        self.send_response(self.state.status if found else 404)
         self.send_header("content-length", "0")
         self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
 
 def _decoded(body: bytes) -> list[dict[str, Any]]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import select
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
+
+from tests.scripted_server import Handler, served
 
 
 @dataclass(frozen=True)
@@ -49,44 +47,27 @@ class WebServer:
     asked: list[Asked] = field(default_factory=list)
 
 
-@contextmanager
-def web_server(host: str = "127.0.0.1") -> Iterator[WebServer]:
+def web_server(host: str = "127.0.0.1") -> AbstractContextManager[WebServer]:
     """Serve until the block ends; what has no reply is not found."""
-    handler = type("Handler", (_Handler,), {})
-    httpd = ThreadingHTTPServer((host, 0), handler)
-    httpd.daemon_threads = True
-    server = WebServer(url=f"http://{host}:{httpd.server_address[1]}")
-    handler.server_state = server  # type: ignore[attr-defined]
-    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
-    try:
-        yield server
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
+    return served(_Handler, WebServer, host=host)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server_state: WebServer
-
-    def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
+class _Handler(Handler[WebServer]):
+    def get(self) -> None:
         parts = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server_state.asked.append(Asked(self.command, parts.path, query, headers, body))
-        reply = self.server_state.at.get(parts.path, Reply(status=404))
+        self.state.asked.append(Asked(self.command, parts.path, query, headers, body))
+        reply = self.state.at.get(parts.path, Reply(status=404))
         with suppress(BrokenPipeError, ConnectionResetError):
             self._send(reply)
 
+    post = get
+
     def _send(self, reply: Reply) -> None:
-        if reply.pause_s and select.select([self.connection], [], [], reply.pause_s)[0]:
-            return  # who asked went away
+        if self.gone_within(reply.pause_s):
+            return
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
@@ -103,6 +84,3 @@ class _Handler(BaseHTTPRequestHandler):
         for _ in range(200):
             self.wfile.write(piece)
             time.sleep(0.05)
-
-    def log_message(self, *_: Any) -> None:
-        pass
