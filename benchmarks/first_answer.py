@@ -28,6 +28,7 @@ import psutil
 
 from benchmarks.table import machine, percentile, print_aim, print_table, timed_s
 from rag_core.indexing.ledger import Ledger, Reading, count_stems
+from rag_core.llm.critic import Critic
 from rag_core.llm.engine import KeylessEngine
 from rag_core.llm.reading.words import stems
 from rag_core.pipeline.plan import PRESETS
@@ -138,7 +139,9 @@ def by_hand(workbench: Workbench, question: str) -> None:
     hits = Hybrid(HybridSettings(), with_.searcher, with_.embedder).search(question, SearchFilter())
     given = Answer(AnswerSettings(), KeylessEngine(), with_.reading).generate(request.question, hits, watch)
     chunks = {hit.chunk.id: hit.chunk for hit in hits}
-    Validate(ValidateSettings(), KeylessEngine(), with_.reading).check(question, given.sentences, chunks, watch)
+    Validate(ValidateSettings(), KeylessEngine(), with_.reading, Critic(with_.reading)).check(
+        question, given.sentences, chunks, watch
+    )
 
 
 def followed(workbench: Workbench, question: str) -> dict[str, float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from rag_core.llm.critic import Critic
 from rag_core.llm.engine import KeylessEngine, Nobody
 from rag_core.llm.reading.reading import Reading
 from rag_core.pipeline.run import Run
@@ -31,7 +32,7 @@ class Grader:
     """Grades answers without a model. Safe for threads."""
 
     def __init__(self, reading: Reading) -> None:
-        self._validate = Validate(ValidateSettings(), KeylessEngine(), reading)
+        self._validate = Validate(ValidateSettings(), KeylessEngine(), reading, Critic(reading))
 
     def grade(self, run: Run) -> Grade:
         """Judge the answer of a run by the evidence in its record; some milliseconds a sentence."""

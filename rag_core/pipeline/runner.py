@@ -379,7 +379,7 @@ def _tools(plan: Plan, with_: Collaborators, searcher: Searcher, tracer: Tracer,
         self_rag=where_on("self_rag", SelfRag, SelfRagSettings, engine, reading, critic),
         answer=made("answer", Answer, AnswerSettings, engine, reading),
         self_correct=where_on("self_correct", SelfCorrect, SelfCorrectSettings, engine, reading, critic),
-        validate=made("validate", Validate, ValidateSettings, engine, reading),
+        validate=made("validate", Validate, ValidateSettings, engine, reading, critic),
         heal=where_on("heal", Heal, HealSettings, engine, reading),
     )
 

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
-from rag_core.llm.critic import FULL, PARTIAL, Critic
+from rag_core.llm.critic import FULL, PARTIAL
 from rag_core.llm.engine import Engine, Watch
 from rag_core.llm.quoting import quoted, without_tags
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.reading.words import stems
 from rag_core.llm.signature import Signature
-from rag_core.techniques.base import Technique, TechniqueSettings
+from rag_core.techniques.base import Critic, Technique, TechniqueSettings
 from rag_core.types import Chunk, Sentence, Support, Value
 
 
@@ -87,11 +87,11 @@ class Validated(Value):
 class Validate:
     """Checks an answer."""
 
-    def __init__(self, settings: ValidateSettings, engine: Engine, reading: Reading) -> None:
+    def __init__(self, settings: ValidateSettings, engine: Engine, reading: Reading, critic: Critic) -> None:
         self._settings = settings
         self._engine = engine
         self._reading = reading
-        self._critic = Critic(reading)
+        self._critic = critic
 
     def check(self, question: str, answer: Sequence[Sentence], chunks: Mapping[str, Chunk], watch: Watch) -> Validated:
         """Give each sentence its support and the answer its quality.

@@ -1,5 +1,6 @@
 import pytest
 
+from rag_core.llm.critic import Critic
 from rag_core.llm.engine import KeylessEngine
 from rag_core.llm.reading.reading import Reading
 from rag_core.techniques.validate import Validate, ValidateSettings
@@ -7,11 +8,12 @@ from rag_core.types import Sentence
 from tests.fakes import Watch, WordVectors, a_chunk
 
 READING = Reading(WordVectors())
+CRITIC = Critic(READING)
 EVIDENCE = "Revenue was $50 million in the third quarter of 2023."
 
 
 def checked(text: str, evidence: str = EVIDENCE) -> Sentence:
-    validate = Validate(ValidateSettings(), KeylessEngine(), READING)
+    validate = Validate(ValidateSettings(), KeylessEngine(), READING, CRITIC)
     told = validate.check("?", [Sentence(text=text, citations=("a",))], {"a": a_chunk(evidence, id_="a")}, Watch())
     return told.sentences[0]
 
@@ -32,7 +34,7 @@ def test_what_the_evidence_does_not_say_or_gainsays_is_not_fully_supported(claim
 
 
 def test_a_sentence_that_cites_nothing_has_no_support() -> None:
-    told = Validate(ValidateSettings(), KeylessEngine(), READING).check(
+    told = Validate(ValidateSettings(), KeylessEngine(), READING, CRITIC).check(
         "?", [Sentence(text="Revenue was $50 million.")], {}, Watch()
     )
     assert (told.sentences[0].probability, told.sentences[0].support) == (0.0, "no_support")
@@ -44,7 +46,7 @@ def test_every_sentence_gets_its_label_and_the_answer_its_quality() -> None:
         Sentence(text="Revenue was $50 million.", citations=("a",)),
         Sentence(text="The fox jumps high.", citations=("a",)),
     ]
-    told = Validate(ValidateSettings(), KeylessEngine(), READING).check(
+    told = Validate(ValidateSettings(), KeylessEngine(), READING, CRITIC).check(
         "What was revenue?", answer, {"a": chunk}, Watch()
     )
     assert [sentence.support for sentence in told.sentences] == ["fully_supported", "no_support"]
