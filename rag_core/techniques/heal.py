@@ -216,7 +216,7 @@ class Heal:
         self._reading = reading
 
     def query(self, question: str, version: Version, tried: Sequence[str], watch: Watch) -> str:
-        """What to search for; empty where there is nothing that was not tried.
+        """What to search for; empty where nothing can help. A model may name what was tried all the same.
 
         Args:
             version: The best one until now.
@@ -230,8 +230,7 @@ class Heal:
             sentences=[sentence.text for sentence in version.sentences],
             supported=_supported(version.sentences),
         )
-        query = self._engine.complete(QUERY, asked, self._reading, watch).query.strip()
-        return "" if query in tried else query
+        return self._engine.complete(QUERY, asked, self._reading, watch).query.strip()
 
     def heal(self, question: str, version: Version, hits: Sequence[Hit], new: Sequence[Hit], watch: Watch) -> Healed:
         """Mend a version.

@@ -98,10 +98,13 @@ class TestHeal:
         replies: dict[str, str | Callable[[str], str]] = {
             "Answer the question": DRAFT,
             "Judge an answer": lambda prompt: quality(0.1, "Worse.") if "unicorn" in prompt else quality(0.6, "When?"),
-            "An answer has issues": json.dumps({"query": "when was the tower built"}),
+            "An answer has issues": lambda prompt: json.dumps(
+                {"query": "WHEN was the tower  built" if "when was" in prompt else "when was the tower built"}
+            ),
             "Heal": healed(("A unicorn built it.", 1)),
         }
         told = told_by(server, replies, HEALS, Library(SHELVES))
+        assert [one["query"] for one in spans(told, "heal")] == ["when was the tower built", ""]  # the same is no other
         assert "unicorn" not in told.final_answer
         assert told.quality_achieved == 0.6
         assert [one["answer"] for one in spans(told, "heal")] == ["A unicorn built it."] * told.healing_attempts

@@ -130,11 +130,10 @@ def test_a_hallucinated_sentence_is_healed_by_a_new_passage() -> None:
     assert "[3]\n<passage>\nProfit of" in prompt
 
 
-def test_a_query_that_was_tried_is_none() -> None:
-    with a_model('{"query": " profit  "}') as (engine, _):
-        heal = Heal(HealSettings(), engine, READING)
-        assert heal.query(QUESTION, DRAFT, [], Watch()) == "profit"
-        assert heal.query(QUESTION, DRAFT, ["profit"], Watch()) == ""
+def test_a_query_is_what_the_model_says_knowing_what_was_tried() -> None:
+    with a_model('{"query": " profit  "}') as (engine, server):
+        assert Heal(HealSettings(), engine, READING).query(QUESTION, DRAFT, ["revenue growth"], Watch()) == "profit"
+    assert "revenue growth" in server.asked[0]["messages"][-1]["content"]
 
 
 def test_a_document_stays_within_its_tags() -> None:
