@@ -18,6 +18,7 @@ from rag_core.workbench import Workbench
 from rag_core.workbench.searched import on_one_scale
 from tests.model_server import model_server, says
 from tests.papers import a_pdf
+from tests.workbench.waiting import finished
 
 FOX = "The red fox lives in the old forest near Lake Wanaka. It hunts at night."
 TAX = "The tax on diesel rises to 0.65 dollars a litre. It is paid at the pump."
@@ -183,8 +184,5 @@ def test_a_run_that_breaks_off_ends_all_the_same(shelves: Workbench, monkeypatch
         raise ZeroDivisionError
 
     monkeypatch.setattr("rag_core.workbench.bench.run", broken)
-    live = shelves.live(shelves.start("Where does the fox live?", collection="Animals", engine="keyless"))
-    assert live is not None
-    record = live.wait(60)
-    assert record is not None
+    record = finished(shelves, shelves.start("Where does the fox live?", collection="Animals", engine="keyless"))
     assert (record.status, "ZeroDivisionError" in str(record.error)) == ("failed", True)

@@ -19,6 +19,7 @@ from rag_core.workbench.ledgers import Ledgers
 from tests.fakes import WordVectors
 from tests.model_server import model_server, says
 from tests.papers import a_pdf
+from tests.workbench.waiting import finished
 
 FOX = "The red fox lives in the old forest near Lake Wanaka. It hunts at night."
 OWL = "The barn owl sleeps in the church tower of Queenstown. It eats 1,460 mice a year."
@@ -32,14 +33,6 @@ def birds(workbench: Workbench, tmp_path_factory: pytest.TempPathFactory) -> Wor
     for collection, text in (("Birds", OWL), ("Foxes", FOX)):
         workbench.ingest(a_pdf(folder / f"{collection}.pdf", text), collection=collection)
     return workbench
-
-
-def finished(workbench: Workbench, run_id: str) -> Run:
-    live = workbench.live(run_id)
-    assert live is not None
-    record = live.wait(60)
-    assert record is not None
-    return record
 
 
 def made(workbench: Workbench, run: Run) -> Ledger:

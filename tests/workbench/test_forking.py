@@ -7,9 +7,9 @@ import pytest
 
 from rag_core.errors import RagError
 from rag_core.pipeline.plan import PRESETS
-from rag_core.pipeline.run import Run
 from rag_core.workbench import Workbench
 from tests.papers import a_pdf
+from tests.workbench.waiting import finished
 
 FOX = "The red fox lives in the old forest near Lake Wanaka. It hunts at night."
 OWL = "The barn owl sleeps in the old mill. The fox does not go there."
@@ -24,26 +24,18 @@ def animals(workbench: Workbench, tmp_path: Path) -> str:
     return collection
 
 
-def ended(workbench: Workbench, run_id: str) -> Run:
-    live = workbench.live(run_id)
-    assert live is not None
-    record = live.wait(60)
-    assert record is not None
-    return record
-
-
 def test_a_branch_is_a_run_of_its_own_beside_the_chat(workbench: Workbench, animals: str) -> None:
     chat = uuid.uuid4().hex
-    first = ended(workbench, workbench.start(QUESTION, collection=animals, chat=chat, engine="keyless"))
+    first = finished(workbench, workbench.start(QUESTION, collection=animals, chat=chat, engine="keyless"))
     fox = next(hit.chunk.id for hit in first.evidence if hit.chunk.name == "fox.pdf")
-    branch = ended(workbench, workbench.fork(first.id, {"kind": "drop", "chunk": fox}))
+    branch = finished(workbench, workbench.fork(first.id, {"kind": "drop", "chunk": fox}))
     assert branch.status == "done"
     assert {hit.chunk.name for hit in branch.evidence} == {"owl.pdf"}
     assert workbench.run(branch.id) == branch
     assert [run.id for run in workbench.chat(chat)] == [first.id]
-    again = ended(workbench, workbench.fork(branch.id, {"kind": "again"}, 1))
+    again = finished(workbench, workbench.fork(branch.id, {"kind": "again"}, 1))
     assert {hit.chunk.name for hit in again.evidence} == {"owl.pdf"}
-    before_it = ended(workbench, workbench.fork(branch.id, {"kind": "again"}, 0))
+    before_it = finished(workbench, workbench.fork(branch.id, {"kind": "again"}, 0))
     assert {hit.chunk.name for hit in before_it.evidence} == {"fox.pdf", "owl.pdf"}
     root, branches = workbench.family(again.id)
     assert root == first.id
@@ -58,17 +50,17 @@ def test_a_branch_is_a_run_of_its_own_beside_the_chat(workbench: Workbench, anim
 def test_a_branch_says_so_when_documents_changed_since(workbench: Workbench, animals: str) -> None:
     first = workbench.ask(QUESTION, collection=animals, engine="keyless")
     workbench.remove("fox.pdf", animals)
-    branch = ended(workbench, workbench.fork(first.id, {"kind": "again"}, 1))
+    branch = finished(workbench, workbench.fork(first.id, {"kind": "again"}, 1))
     assert branch.final_answer == first.final_answer
     assert branch.note is not None
     assert branch.note.startswith("Since the first run fox.pdf changed: 1 of the 2 passages")
-    searched = ended(workbench, workbench.fork(first.id, {"kind": "again"}, 0))
+    searched = finished(workbench, workbench.fork(first.id, {"kind": "again"}, 0))
     assert (searched.note, {hit.chunk.name for hit in searched.evidence}) == (None, {"owl.pdf"})
 
 
 def test_a_branch_of_a_routed_run_stays_in_its_collection(workbench: Workbench, animals: str) -> None:
     first = workbench.ask(QUESTION, plan=PRESETS["simple"].on("route"), engine="keyless")
-    branch = ended(workbench, workbench.fork(first.id, {"kind": "again"}, 0))
+    branch = finished(workbench, workbench.fork(first.id, {"kind": "again"}, 0))
     assert (branch.collection, branch.final_answer) == (first.collection, first.final_answer)
     assert branch.techniques["route"].ran
 
