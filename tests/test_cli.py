@@ -12,7 +12,7 @@ import pytest
 from rag_core.cli import record_as_json
 from rag_core.pipeline.run import Run
 from rag_core.settings import ROOT
-from tests.model_server import model_server, says
+from tests.model_server import Turn, model_server, says
 from tests.parsing import pdfs
 
 PASSAGES = [
@@ -262,6 +262,40 @@ def test_a_line_that_is_no_answer_is_named_and_nothing_is_verified(tmp_path: Pat
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not out.exists()
+
+
+def test_a_model_verifies_where_it_is_asked_to_and_where_it_fails_the_critic_does(tmp_path: Path) -> None:
+    given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
+    asked = ["What does it say well?", "What does it say in braces?", "What does it not say?"]
+    answers = [ANSWERS[0] | {"id": question, "question": question} for question in asked]
+    given.write_text("\n".join(map(json.dumps, answers)), encoding="utf-8")
+
+    def judged(prompt: str) -> Turn:
+        if asked[0] not in prompt:
+            return says('{"isrel": 1' if asked[1] in prompt else "I am sorry, I cannot judge that.")
+        if "How useful" in prompt:
+            return says("[Utility:2]")
+        # Other than the critic says: it finds the penguins nowhere.
+        said = "[Relevant]\n1 [Partially supported]\n2 [Fully supported]"
+        return says(said if "forecast" in prompt else "[Irrelevant]\n1 [No support]\n2 [No support]")
+
+    with model_server() as server:
+        server.then = judged
+        environment = {"OPENAI_BASE_URL": server.base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"}
+        done = run(tmp_path / "data", "verify", str(given), "--out", str(out), "--engine", "model", **environment)
+    assert done.returncode == 0, done.stderr
+    good, braces, refused = lines(out)
+    assert [(one["support"], one["probability"], one["context"]) for one in good["sentences"]] == [
+        ("partially_supported", 0.5, 0),
+        ("fully_supported", 1.0, 0),
+    ]
+    assert [context["isrel"] for context in good["contexts"]] == ["relevant", "irrelevant"]
+    assert (good["supported"], good["isuse"], good["note"]) == (True, 2, "")
+    for failed in (braces, refused):
+        assert [one["support"] for one in failed["sentences"]] == ["fully_supported", "no_support"]
+        assert not failed["supported"]
+        assert "gave no usable reply" in failed["note"]
+    assert run(tmp_path, "verify", str(given), "--out", f"{out}.2", "--engine", "model").returncode != 0
 
 
 def test_verdicts_are_not_written_over_what_they_are_of_or_over_others(tmp_path: Path) -> None:

@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = _command(commands, "verify", verifying.verify, "check answers from anywhere against their passages")
     verify.add_argument("answers", metavar="FILE.jsonl")
     verify.add_argument("--out", required=True, metavar="FILE.jsonl")
+    verify.add_argument("--engine", choices=["keyless", "model"], default="keyless")
 
     listing = _command(commands, "list", documents.list_documents, "collections and their documents")
     listing.add_argument("--collection")

@@ -17,7 +17,7 @@ def verify(parsed: argparse.Namespace) -> int:
         return say("--out must be another file than the answers.", WRONG_USE)
     answers = read_lines(given, GivenAnswer, "id, answer and contexts, a list of texts")
     left = answers[done_already(out, [answer.id for answer in answers], "answers") :]
-    verifier = Verifier.open(Settings.from_env(), progress)
+    verifier = Verifier.open(Settings.from_env(), progress, by_model=parsed.engine == "model")
     with appended(out) as file:
         for verdict in verifier.check(left):
             append(file, verdict.model_dump(mode="json"))
