@@ -177,7 +177,7 @@ def questions_of(chat: str | None) -> dict[str, str]:
     """Run id -> question of a chat, oldest first."""
     if not chat:
         return {}
-    questions = {run.id: run.question for run in workbench.chat(chat)}
+    questions = workbench.questions(chat)
     latest_chat, latest, question = st.session_state.get("latest", ("", "", ""))
     # A run that began this instant may not be in the history yet.
     return questions | {latest: question} if latest_chat == chat else questions

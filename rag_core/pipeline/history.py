@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from rag_core.errors import StoreError
 from rag_core.pipeline.listing import LISTING_SCHEMA, RunChoices, RunInfo, RunList, RunQuery, condition, row_of
 from rag_core.pipeline.run import Run
+from rag_core.techniques.base import Turn
 from rag_core.types import Value
 
 _SCHEMA = """
@@ -68,6 +69,21 @@ class History:
     def chat(self, chat: str) -> list[Run]:
         """The runs of a chat, oldest first."""
         return self._runs("WHERE chat = ? ORDER BY created_at", chat)
+
+    def questions(self, chat: str) -> dict[str, str]:
+        """What was asked in a chat by the run's id, oldest first; no record is read for it."""
+        return dict(self._rows("SELECT id, question FROM runs WHERE chat = ? ORDER BY created_at", chat))
+
+    def turns(self, chat: str, last: int) -> tuple[Turn, ...]:
+        """The last questions of a chat that have an answer, with it, oldest first."""
+        rows = self._rows(
+            """SELECT question, json_extract(record, '$.final_answer') FROM runs
+               WHERE chat = ? AND status = 'done' AND NOT json_extract(record, '$.refused')
+               ORDER BY created_at DESC LIMIT ?""",
+            chat,
+            last,
+        )
+        return tuple(Turn(question=question, answer=answer) for question, answer in reversed(rows))
 
     def feedback(self, run_id: str, value: Literal["good", "wrong"] | None) -> None:
         if run := self.get(run_id):

@@ -26,11 +26,16 @@ from rag_core.llm.signature import Signature
 from rag_core.techniques.base import Technique, TechniqueSettings, Turn
 from rag_core.types import Value
 
+MOST_TURNS = 20
+"""As much of a chat as can be looked back to."""
+
 
 class RewriteSettings(TechniqueSettings):
     """What a question is rewritten from."""
 
-    turns: int = Field(default=4, ge=0, le=20, description="Earlier questions and answers that are looked back to.")
+    turns: int = Field(
+        default=4, ge=0, le=MOST_TURNS, description="Earlier questions and answers that are looked back to."
+    )
     answer_words: int = Field(
         default=80, ge=0, le=400, description="Words of each earlier answer that are looked at; 0 leaves answers out."
     )

@@ -51,6 +51,7 @@ from rag_core.techniques.base import Turn
 from rag_core.techniques.describe import Describe, DescribeSettings, Estimate
 from rag_core.techniques.raptor.settings import TreeSettings
 from rag_core.techniques.replacements import Replacements
+from rag_core.techniques.rewrite import MOST_TURNS
 from rag_core.types import Chunk, Element
 from rag_core.workbench.asking import Asked, Asking
 from rag_core.workbench.backup import back_up, forget_left
@@ -634,10 +635,13 @@ class Workbench:
         """The runs of a conversation, oldest first."""
         return self._history.chat(chat_id) if chat_id else []
 
+    def questions(self, chat_id: str) -> dict[str, str]:
+        """What was asked in a conversation by the run's id, oldest first."""
+        return self._history.questions(chat_id) if chat_id else {}
+
     def _turns(self, chat_id: str) -> tuple[Turn, ...]:
-        """What was asked and answered in a conversation, oldest first."""
-        answered = (run for run in self.chat(chat_id) if run.status == "done" and not run.refused)
-        return tuple(Turn(question=run.question, answer=run.final_answer) for run in answered)
+        """What was asked and answered last in a conversation, oldest first: as much as a rewrite looks back to."""
+        return self._history.turns(chat_id, MOST_TURNS) if chat_id else ()
 
     def recent_chats(self, limit: int = 20) -> list[ChatInfo]:
         return self._history.recent_chats(limit)

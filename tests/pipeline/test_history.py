@@ -35,6 +35,23 @@ def test_a_chat_has_its_runs_in_order_and_the_latest_chat_comes_first(tmp_path: 
     assert [(chat.id, chat.first_question, chat.runs) for chat in chats] == [("b", "3?", 1), ("a", "1?", 2)]
 
 
+def test_the_questions_of_a_chat_come_by_run_and_in_order(tmp_path: Path) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    for run in (a_run("2", at="2026-01-02"), a_run("1", at="2026-01-01"), a_run("other", chat="d")):
+        history.keep(run)
+    assert [*history.questions("c").items()] == [("1", "1?"), ("2", "2?")]
+
+
+def test_what_was_answered_last_in_a_chat_comes_oldest_first(tmp_path: Path) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    for day in range(1, 5):
+        history.keep(a_run(str(day), at=f"2026-01-0{day}").model_copy(update={"final_answer": f"{day}!"}))
+    history.keep(a_run("refused", at="2026-01-05").model_copy(update={"refused": True}))
+    history.keep(a_run("failed", at="2026-01-06", status="failed"))
+    history.keep(a_run("other", chat="d", at="2026-01-07"))
+    assert [(turn.question, turn.answer) for turn in history.turns("c", 3)] == [("2?", "2!"), ("3?", "3!"), ("4?", "4!")]
+
+
 def test_feedback_is_kept_and_can_be_taken_back(tmp_path: Path) -> None:
     history = History(tmp_path / "runs.sqlite")
     history.keep(a_run("one"))
