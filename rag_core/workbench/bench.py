@@ -785,7 +785,8 @@ class Workbench:
         def passed(point: Point, until_then: Run) -> None:
             waiting.append((point, packing.packed(point.state)))
             if watched:
-                self._keep(until_then)
+                if until_then.spans:  # before the first, all is as it was kept when it began
+                    self._keep(until_then)
                 self._keep_points(request.id, waiting)
 
         if watched:
