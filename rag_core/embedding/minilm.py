@@ -67,6 +67,8 @@ class TextEmbedder:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed")
         self._remembered = lru_cache(_REMEMBERED)(self._embed_one)
+        self._ahead = ThreadPoolExecutor(threads, thread_name_prefix="embed-ahead")
+        self._begun: dict[str, Future[np.ndarray]] = {}
 
     def embed(self, texts: Sequence[str], on_batch: Callable[[int, int], None] | None = None) -> np.ndarray:
         """Embed the texts.
@@ -88,7 +90,13 @@ class TextEmbedder:
 
     def embed_one(self, text: str) -> np.ndarray:
         """Embed a question, or give its vector again: (384,) float32 of unit length, read-only."""
-        return self._remembered(text)
+        begun = self._begun.get(text)
+        return begun.result() if begun else self._remembered(text)
+
+    def begin(self, text: str) -> None:
+        """Begin to embed a question that `embed_one` will be asked for, while the caller does other things."""
+        begun = self._begun[text] = self._ahead.submit(self._remembered, text)
+        begun.add_done_callback(lambda _: self._begun.pop(text, None))
 
     def token_vectors(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Embed each token in its context, for late interaction (MaxSim).

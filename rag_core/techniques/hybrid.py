@@ -50,6 +50,11 @@ class HybridSettings(TechniqueSettings):
     )
 
 
+def query_for(question: str, settings: HybridSettings) -> str:
+    """What is searched for: the question, and after it what documents may call the same."""
+    return " ".join([question, *other_wordings(question)]) if settings.wordings else question
+
+
 class Hybrid:
     """Searches one collection."""
 
@@ -59,8 +64,8 @@ class Hybrid:
         self._embedder = embedder
 
     def query(self, question: str) -> str:
-        """What is searched for: the question, and after it what documents may call the same."""
-        return " ".join([question, *other_wordings(question)]) if self._settings.wordings else question
+        """What is searched for."""
+        return query_for(question, self._settings)
 
     def limit(self, at_least: int) -> int:
         """How many hits a search brings where at least so many are wanted."""

@@ -25,6 +25,7 @@ from rag_core.settings import Settings
 from rag_core.stores.graph.facts import GraphStore
 from rag_core.stores.weaviate.chunks import ChunkStore
 from rag_core.techniques.base import Turn
+from rag_core.techniques.hybrid import HybridSettings, query_for
 from rag_core.techniques.replacements import Replacements
 from rag_core.techniques.route import Described
 from rag_core.types import Chunk, Hit, SearchFilter
@@ -119,6 +120,8 @@ class Asking:
                 "Searching by a picture needs CLIP and the technique 'multimodal': set RAGSCOPE_CLIP=true and start "
                 "again, and have the technique on."
             )
+        # The first search waits for this vector: it is made while the run begins and its record is kept.
+        self._embedder.begin(query_for(question, plan.settings(HybridSettings)))
         request = Request(
             question=question,
             plan=plan,

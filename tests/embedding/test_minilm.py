@@ -164,6 +164,15 @@ def test_a_remembered_vector_cannot_be_changed(int8: TextEmbedder) -> None:
         vector[0] = 0
 
 
+def test_a_question_that_was_begun_has_the_vector_that_it_has_alone(int8: TextEmbedder) -> None:
+    questions = [f"What was begun ahead, {number}?" for number in range(20)]
+    for question in questions:
+        int8.begin(question)
+    ahead = [int8.embed_one(question) for question in questions]
+    assert np.array_equal(ahead, int8.embed(questions))
+    assert all(int8.embed_one(question) is vector for question, vector in zip(questions, ahead, strict=True))
+
+
 def test_progress_is_told_up_to_the_last_text(int8: TextEmbedder) -> None:
     told: list[tuple[int, int]] = []
     int8.embed(TEXTS * 5, on_batch=lambda done, total: told.append((done, total)))

@@ -49,7 +49,11 @@ def test_what_was_answered_last_in_a_chat_comes_oldest_first(tmp_path: Path) -> 
     history.keep(a_run("refused", at="2026-01-05").model_copy(update={"refused": True}))
     history.keep(a_run("failed", at="2026-01-06", status="failed"))
     history.keep(a_run("other", chat="d", at="2026-01-07"))
-    assert [(turn.question, turn.answer) for turn in history.turns("c", 3)] == [("2?", "2!"), ("3?", "3!"), ("4?", "4!")]
+    assert [(turn.question, turn.answer) for turn in history.turns("c", 3)] == [
+        ("2?", "2!"),
+        ("3?", "3!"),
+        ("4?", "4!"),
+    ]
 
 
 def test_feedback_is_kept_and_can_be_taken_back(tmp_path: Path) -> None:
