@@ -8,11 +8,13 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 import streamlit as st
+from starlette import status
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 # The hash is that of the one inline script in the index.html of the pinned Streamlit. `blob:` carries the components,
 # 'wasm-unsafe-eval' the diagrams. 'unsafe-inline' for scripts must stay out: with it, a srcdoc frame could run code.
@@ -58,21 +60,27 @@ class SafetyHeaders:
 
 
 class SameOrigin:
-    """Refuses what another site's page sends: anything but GET and HEAD, unless its Origin is this host."""
+    """Refuses another site's page: its sockets and all but GET and HEAD, unless the Origin is this host."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
-            headers = Headers(scope=scope)
-            origin = headers.get("origin")
-            # No Origin: not a browser, so nobody's cookies and nobody's page.
-            if origin is not None and urlsplit(origin).netloc != headers.get("host"):
-                refusal = JSONResponse({"error": "This request came from another site's page."}, status_code=403)
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        # Reading is left to the browser, which shows another site's page no answer; what a socket says it would.
+        acts = scope["type"] == "websocket" or (scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"))
+        if not acts or _from_here(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            refusal = JSONResponse({"error": "This request came from another site's page."}, status_code=403)
+            await refusal(scope, receive, send)
+        else:
+            await WebSocketClose(status.WS_1008_POLICY_VIOLATION)(scope, receive, send)
+
+
+def _from_here(headers: Headers) -> bool:
+    origin = headers.get("origin")
+    # No Origin: not a browser, so nobody's cookies and nobody's page.
+    return origin is None or urlsplit(origin).netloc == headers.get("host")
 
 
 def safety() -> list[Middleware]:

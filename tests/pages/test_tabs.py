@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from pages._server.routes import routes
 from pages._server.safety import safety
@@ -72,3 +73,19 @@ def test_a_tab_that_leaves_in_mid_run_leaves_the_run_alone(client: TestClient) -
         with client.websocket_connect("ws://127.0.0.1/v1/tabs/mine") as back:
             tell_tab("mine", begun("run-2"), "By whom?")
             assert back.receive_json()["run"] == "run-2"
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:9", "null"])
+def test_another_sites_page_does_not_hear_of_a_tabs_runs(client: TestClient, origin: str) -> None:
+    with client, pytest.raises(WebSocketDisconnect) as refused:
+        client.websocket_connect("ws://127.0.0.1/v1/tabs/mine", headers={"origin": origin}).__enter__()
+    assert refused.value.code == 1008
+
+
+@pytest.mark.parametrize("headers", [{}, {"origin": "http://127.0.0.1"}])
+def test_a_page_of_this_host_and_what_is_no_browser_hear_of_a_tabs_runs(
+    client: TestClient, headers: dict[str, str]
+) -> None:
+    with client, client.websocket_connect("ws://127.0.0.1/v1/tabs/mine", headers=headers) as mine:
+        tell_tab("mine", begun("run-1"), "How often?")
+        assert mine.receive_json()["run"] == "run-1"
