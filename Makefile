@@ -5,6 +5,8 @@ PYTHON ?= python3
 PORT   ?= 8501
 VENV   := .venv
 BIN    := $(VENV)/bin
+CACHE  := $(or $(RAGSCOPE_CACHE_DIR),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ragscope)
+AXE    := 4.14.1
 READY  := $(VENV)/.ready-$(shell cksum < requirements.txt | cut -d' ' -f1)
 
 .PHONY: run test check setup demo packages browser
@@ -38,9 +40,12 @@ $(READY): requirements.txt
 	@rm -f $(VENV)/.ready-*
 	@touch $@
 
-# Chromium for the browser tests: they skip, and say so, where it cannot be installed.
+# Chromium for the browser tests, axe-core for one of them: they skip, and say so, where these cannot be installed.
 browser:
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	    apt-get install -y -qq chromium tesseract-ocr fonts-noto-core >/dev/null; } || \
 	  echo "Chromium is not here and cannot be installed without root: the browser tests will be skipped."
+	@test -f "$(CACHE)/axe-core-$(AXE).tgz" || \
+	  { mkdir -p "$(CACHE)" && npm pack --silent --fetch-retries=0 --pack-destination "$(CACHE)" axe-core@$(AXE) >/dev/null 2>&1; } || \
+	  echo "npm cannot fetch axe-core: the test of the screens' accessibility will be skipped."

@@ -55,8 +55,8 @@ function cell(view, sentence, id, rank, judged) {
   const weak = support === "no_support" && (probability ?? 0) < WEAK;
   return h("button", {
     type: "button", class: `cell ${weak ? "" : grade} ${cited ? "cited" : ""}`, title: words,
-    "aria-label": `Chunk ${rank}, ${words}${typeof probability === "number" ? ` ${probability.toFixed(2)}` : ""}${cited ? ", cited" : ""}: open its page`, onclick: () => tell("cite", { run: view.id, chunk: id }),
-  }, support === "contradicted" && h("small", {}, "against"), typeof probability === "number" ? point(probability) : graded[grade] ?? "·");
+    "aria-label": `Chunk ${rank}, ${words}${typeof probability === "number" ? ` ${point(probability)}` : ""}${cited ? ", cited" : ""}: open its page`, onclick: () => tell("cite", { run: view.id, chunk: id }),
+  }, support === "contradicted" && h("small", {}, "against "), typeof probability === "number" ? point(probability) : graded[grade] ?? "·");
 }
 
 function supportOf(sentence) {

@@ -88,7 +88,7 @@ def test_the_matrix_has_every_sentence_against_every_chunk(run: Locator, page: P
     rows = panel.locator("tbody tr")
     expect(rows).to_have_count(len(SENTENCES) + 1)
     expect(rows.nth(0).get_by_role("button").nth(0)).to_have_attribute(
-        "aria-label", "Chunk 1, fully 0.96, cited: open its page"
+        "aria-label", "Chunk 1, fully .96, cited: open its page"
     )
     expect(rows.nth(1)).to_contain_text(".63")
     expect(rows.nth(2)).to_contain_text("against")
