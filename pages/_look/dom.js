@@ -44,6 +44,17 @@ export function refocused(element, draw) {
   if (same && !element.contains(element.getRootNode().activeElement)) element.querySelector(same)?.focus({ preventScroll: true });
 }
 
+/** Put these in the place of an element's children; one that is drawn as before stays, with its focus and its scroll. */
+export function renewed(element, children) {
+  const before = [...element.children];
+  const after = children.map((child) => {
+    const at = before.findIndex((one) => one.isEqualNode(child));
+    return at < 0 ? child : before.splice(at, 1)[0];
+  });
+  for (const one of before) one.remove();
+  after.forEach((child, at) => child === element.children[at] || element.insertBefore(child, element.children[at] ?? null));
+}
+
 /** A tab list with the keys that a tab list has. `tabs`: [{id, label}]; `choose(id)` is called on a change. */
 export function tabList(label, tabs, chosen, choose) {
   const list = h("div", { class: "tabs", role: "tablist", "aria-label": label });

@@ -3,7 +3,7 @@
 
 import { answerCard } from "./answer.js";
 import { correction, hasCorrection } from "./correction.js";
-import { h, refocused, seconds, tabList } from "./dom.js";
+import { h, refocused, renewed, seconds, tabList } from "./dom.js";
 import { evidenceCards, fetchAhead } from "./evidence.js";
 import { branching } from "./fork.js";
 import { graphSpans, usedGraph } from "./graphs.js";
@@ -15,7 +15,7 @@ import { Player } from "./replay.js";
 import { replayBar } from "./replay_bar.js";
 import { hasReflection, reflection } from "./reflection.js";
 import { bus, citedChunks, follow, held } from "./runs.js";
-import { lanes, summary } from "./timeline.js";
+import { lanes, summary, timesOf } from "./timeline.js";
 import { treeSpans, usedTree } from "./trees.js";
 
 /** Draw `data`: {run: id or null, questions: {id: question}, labels: {technique: what it is called}, problem, alone, kept}. */
@@ -159,23 +159,24 @@ function replay(state) {
   }
 }
 
+/** The lanes, of which only those that changed are drawn anew; one that is open stays open. */
 function drawTimeline(state) {
   const { view, head } = state;
   const now = view.at ?? (performance.now() - view.began) / 1000;
   const open = new Set([...head.querySelectorAll("details[open]")].map((one) => one.dataset.lane));
   const focused = head.getRootNode().activeElement?.dataset?.key;
-  const scrolled = head.querySelector(".lanes")?.scrollTop ?? 0;
   const status = view.status === "running" ? h("span", { class: "chip on" }, h("i", { class: "pulse", "aria-hidden": "true" }), view.at === undefined ? "running" : "replayed")
     : view.status === "done" ? h("span", { class: "chip num" }, seconds(view.seconds)) : h("span", { class: `chip ${view.status === "failed" ? "none" : "part"}` }, view.status === "failed" ? "○ failed" : "◐ stopped");
-  head.replaceChildren(
-    h("div", { class: "row head" }, h("h2", {}, "Run"), h("small", {}, summary(view)),
-      h("span", { class: "row end" }, status, view.status !== "running" && ways(state))),
-    h("div", { class: "lanes" }, lanes(view, now)));
-  for (const one of head.querySelectorAll("details")) one.open = open.has(one.dataset.lane);
+  if (!head.firstChild) head.append(h("div", { class: "row head" }), h("div", { class: "lanes" }));
+  const [top, body] = head.children;
+  renewed(top, [h("h2", {}, "Run"), h("small", {}, summary(view)), h("span", { class: "row end" }, status, view.status !== "running" && ways(state))]);
+  const drawn = lanes(view);
+  for (const one of drawn.flatMap((each) => [each, ...each.querySelectorAll("details")])) one.toggleAttribute("open", open.has(one.dataset.lane));
+  renewed(body, drawn);
+  for (const [name, value] of Object.entries(timesOf(view, now))) body.style.setProperty(name, value);
   const key = state.replayed && view.status !== "running" ? "replay" : focused;
-  if (key) head.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+  if (key && head.getRootNode().activeElement?.dataset?.key !== key) head.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
   if (key === "replay") state.replayed = false;
-  head.querySelector(".lanes").scrollTop = scrolled;
 }
 
 /** What can be done with a run that is over. */

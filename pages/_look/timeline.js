@@ -8,13 +8,18 @@ import { labelOf } from "./runs.js";
 
 const PHASES = { question: 0, retrieve: 1, sub_queries: 2, answer: 3, heal: 4 };
 
-/** Draw the lanes of a view; `now` is the seconds since it began, for what is still open. */
-export function lanes(view, now) {
-  const end = Math.max(view.lasts ?? 0, view.status === "running" ? now : 0, ...view.spans.map((span) => span.start_s + (span.duration_s ?? 0)), 1e-3);
+/** The lanes of a view. Where their bars stand is for the style of what they are in: what changes while a run goes on
+    is `timesOf` alone, and a lane changes with its own step. */
+export function lanes(view) {
   const left = skipped(view);
-  const asked = lanesOf(view).map((one) => lane(view, one, end, now, one.phase === "question" ? left.filter(({ name }) => PHASE_OF_QUESTION.has(name)) : []));
+  const asked = lanesOf(view).map((one) => lane(view, one, one.phase === "question" ? left.filter(({ name }) => PHASE_OF_QUESTION.has(name)) : []));
   return [...asked, skippedLanes(view, left)].filter(Boolean);
 }
+
+/** The style for what holds the lanes; `now` is the seconds since the run began, for what is still open. */
+export const timesOf = (view, now) => ({ "--now": now, "--end": endOf(view, now) });
+
+const endOf = (view, now) => Math.max(view.lasts ?? 0, view.status === "running" ? now : 0, ...view.spans.map((span) => span.start_s + (span.duration_s ?? 0)), 1e-3);
 
 /* What is skipped of these leaves a hollow mark on the lane of the question; the others have no time of their own. */
 const PHASE_OF_QUESTION = new Set(["auto", "rewrite", "gate", "route"]);
@@ -68,21 +73,21 @@ export function summary(view) {
   return steps.length ? [plural(phases, "phase"), plural(steps.length, "step"), left && `${left} skipped`].filter(Boolean).join(", ") : "";
 }
 
-function lane(view, { key, phase, label, quoted, spans, calls, depth }, end, now, left) {
+function lane(view, { key, phase, label, quoted, spans, calls, depth }, left) {
   const number = PHASES[phase] ?? 0;
-  const lasted = (span) => (span.open ? Math.max(0, now - span.start_s) : span.duration_s);
   const bar = (span, kind, row) => h("i", {
     class: `bar ${kind} ${span.span_id < view.branch?.span ? "taken" : ""} ${span.open ? "open" : ""} ${span.error ? "failed" : ""} ${!kind && isIdle(span) ? "idle" : ""}`, title: told(view, span),
-    style: { left: percent(span.start_s / end), width: percent(lasted(span) / end), ...(row === undefined ? {} : { "--row": row }) },
+    style: { "--from": span.start_s, "--for": span.duration_s ?? 0, ...(row === undefined ? {} : { "--row": row }) },
   });
   const why = spans.length === 1 && isIdle(spans[0]) && spans[0].attributes.why;
   const rows = stacked(calls.filter((call) => isCall(call) || call.attributes?.lane !== undefined));
-  const after = (spans.at(-1).start_s + (lasted(spans.at(-1)) ?? 0)) / end;
+  const after = spans.at(-1).start_s + (spans.at(-1).duration_s ?? 0);
+  const early = after < endOf(view, 0) / 2;
   const body = [
     h("span", { class: "label", title: label, dir: "auto" }, number && !depth ? `${number} · ` : "", quoted ? h("q", {}, label) : label),
     h("span", { class: "track" }, spans.map((span) => bar(span, "")), rows.map(([call, row]) => bar(call, "inner", row)),
-      left.map(({ why: reason, name }, at) => h("i", { class: "bar skip", title: `${labelOf(view, name)} was skipped: ${reason}`, style: { left: `calc(${percent(after)} + ${4 + at * 22}px)` } })),
-      why && h("span", { class: "why", style: after < 0.5 ? { left: `calc(${percent(after)} + 8px)`, "max-width": `min(60%, calc(${percent(1 - after)} - 8px))` } : { right: `calc(${percent(1 - spans[0].start_s / end)} + 8px)` } }, why)),
+      left.map(({ why: reason, name }, at) => h("i", { class: "bar skip", title: `${labelOf(view, name)} was skipped: ${reason}`, style: { "--from": after, "--shift": `${4 + at * 22}px` } })),
+      why && h("span", { class: `why ${early ? "after" : "before"}`, style: { "--from": early ? after : spans[0].start_s } }, why)),
     h("span", { class: "num" }, spans.some((span) => span.open) ? "…" : seconds(spans.reduce((sum, span) => sum + span.duration_s, 0)))];
   const facts = factsOf(view, spans, calls);
   const kind = `lane ${depth ? "part" : ""}`;
@@ -112,4 +117,3 @@ function skippedLanes(view, left) {
 }
 
 const told = (view, span) => (span.error ? span.error : `${isCall(span) ? words(span.name.slice(4)) : labelOf(view, span.name)}${span.open ? "" : `, ${seconds(span.duration_s)}`}${span.span_id < view.branch?.span ? ", before the branch" : ""}`);
-const percent = (share) => `${Math.max(0, Math.min(100, share * 100)).toFixed(2)}%`;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import threading
@@ -156,6 +157,41 @@ def test_nothing_is_drawn_anew_under_a_press(page: Page, app: Served) -> None:
     expect(text).not_to_have_text(held or "")
     stop.evaluate("button => button.click()")
     expect(answer).to_have_class("card a stopped")
+
+
+def test_a_step_of_a_run_is_drawn_and_the_others_are_left_alone(page: Page) -> None:
+    sockets: list[WebSocketRoute] = []
+    page.route_web_socket(re.compile("/v1/tabs/"), lambda socket: sockets.append(socket))
+    visit(page, "/")
+    expect(page.locator(".st-key-chat .empty")).to_be_visible()
+    run = page.locator(".st-key-run")
+
+    def told(**what: object) -> None:
+        sockets[-1].send(json.dumps({"run": "made", **what}))
+
+    def step(number: int) -> None:
+        opened = {
+            "span_id": number,
+            "parent_id": None,
+            "name": f"step_{number}",
+            "phase": "retrieve",
+            "start_s": number,
+        }
+        closed = {**opened, "duration_s": 0.5, "attributes": {"query": "the tide"}}
+        for kind, data in (("open", opened), ("close", closed)):
+            told(events=[{"n": 2 * number + (kind == "close"), "kind": kind, "data": data}])
+        expect(run.locator(".lane")).to_have_count(number + 1)
+
+    told(question=QUESTION)
+    step(0)
+    first = run.locator("details.step")
+    first.locator("summary").click()
+    expect(first).to_have_attribute("open", "")
+    drawn = [one.element_handle() for one in (first, run.locator(".lanes"))]
+    for number in (1, 2, 3):
+        step(number)
+    assert [one.evaluate("one => one.isConnected") for one in drawn] == [True, True]
+    expect(first.first).to_have_attribute("open", "")
 
 
 @pytest.mark.usefixtures("tide")
