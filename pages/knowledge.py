@@ -109,7 +109,7 @@ def standing(what: str) -> GraphStatus | TreeStatus | None:
     maker = makers[what]
     status = maker.status(collection)
     building = status.state == "building" or maker.under_way(collection)
-    there = status.communities if isinstance(status, GraphStatus) else status.levels
+    there = status.entities if isinstance(status, GraphStatus) else status.levels
     with st.container():  # what is said of it does not move what is under it: that would draw it from nothing
         if building:
             with st.container(border=True, key=f"{what}-building"):
@@ -129,8 +129,10 @@ def outdated(what: str, status: GraphStatus | TreeStatus) -> str:
     todo = makers[what].estimate(collection, st.session_state.engine).documents
     changed = f"{counted(status.changed, 'document')} changed since it was built." if status.changed else ""
     other = "It was made by another engine than the one chosen now." if todo and not changed else ""
-    said = " ".join(filter(None, (makers[what].failed(collection), changed, other)))
-    return f"{said} {estimated(what)}" if said else ""
+    grouped = not isinstance(status, GraphStatus) or status.grouped
+    lacking = "" if grouped else "The communities and their reports are not all of what it says now."
+    said = " ".join(filter(None, (makers[what].failed(collection), changed, other, lacking)))
+    return " ".join(filter(None, (said, estimated(what) if todo else ""))) if said else ""
 
 
 def building_now(what: str) -> None:

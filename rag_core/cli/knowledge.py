@@ -69,5 +69,6 @@ def graph(parsed: argparse.Namespace) -> int:
             workbench.graphs.build_graph(collection, engine=parsed.engine, anew=parsed.anew)
         status = workbench.graphs.status(collection)
     counts = f"{status.entities:,} entities, {status.relations:,} relations, {status.communities:,} communities"
-    print(status.model_dump_json() if parsed.json else f"{status.collection}: {status.state}; {counts}")
+    lacking = "" if status.grouped else ", not all of what it says now: `python -m rag_core graph build` goes on"
+    print(status.model_dump_json() if parsed.json else f"{status.collection}: {status.state}; {counts}{lacking}")
     return DONE

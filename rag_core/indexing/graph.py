@@ -3,8 +3,9 @@
     each document that is new or changed     chunks -> facts of those that are new or changed -> the graph
     then                                     documents that are gone go; communities, with a report each
 
-What is done is noted in the graph itself, with the facts: a chunk knows what its facts were made from, and a document
-what all of its were. A build that was cut short goes on where it was, and one over what did not change costs nothing.
+What is done is noted in the graph itself, with the facts: a chunk knows what its facts were made from, a document
+what all of its were, and the communities which documents. A build that was cut short goes on where it was, and one over
+what did not change costs nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rag_core.indexing.describing import Listening
 from rag_core.indexing.ledger import Ledger
 from rag_core.indexing.records import DocumentRecord
 from rag_core.indexing.versions import hash_of, version_of
-from rag_core.llm.engine import Watch
+from rag_core.llm.engine import KeylessEngine, Watch
 from rag_core.settings import Settings
 from rag_core.stores.graph import drop_graph, has_graph, open_graph
 from rag_core.stores.graph.facts import ChunkFacts, Community, GraphStore
@@ -34,9 +35,10 @@ from rag_core.types import Chunk, Value
 _AT_ONCE = 4
 """Chunks asked of a model at the same time."""
 _A_WRITE = {False: 500, True: 16}
-"""Chunks whose facts are written together, without a model and with one: what is lost where the work is cut short."""
+"""Chunks whose facts are written together, without a model and with one: what is lost where the work is cut short.
+With a model also reports."""
 _MOST_FAILURES = 3
-"""Chunks in a row that the model fails on before the build ends."""
+"""Chunks, or reports, in a row that the model fails on before the build ends."""
 _CHUNK_TOKENS = 120
 _REPLY_TOKENS = 300
 
@@ -61,7 +63,7 @@ class Making:
 
     name: str
     extractor: Callable[[Watch], Extractor]
-    reporter: Callable[[Watch], Reporter] | None = None
+    reporter: Callable[[Watch], Reporter]
     asks_model: bool = False
     prompt_tokens: int = 0
 
@@ -87,6 +89,7 @@ class GraphStatus(Value):
     entities: int = 0
     relations: int = 0
     communities: int = 0
+    grouped: bool = Field(default=True, description="Whether its communities are those of what it says now, and all.")
     progress: GraphProgress | None = Field(default=None, description="Only while this process builds it.")
 
 
@@ -147,11 +150,14 @@ class Graphs:
         """
         tenant, now = self._ledger.tenant(collection), self._versions(collection)
         graph = self.graph(collection)
-        then = {} if graph is None else {id_: made.partition(" ")[0] for id_, made in graph.documents().items()}
+        made = {} if graph is None else graph.documents()
+        then = {id_: version.partition(" ")[0] for id_, version in made.items()}
         changed = sum(then.get(id_) != now.get(id_) for id_ in then.keys() | now.keys())
-        state: Literal["none", "building", "stale", "ready"]
-        state = "none" if not then else "stale" if changed else "ready"
         size = None if graph is None else graph.size()
+        # Where nothing is related there is nothing to be grouped.
+        grouped = graph is None or not size or not size.relations or graph.communities_made() == _all_of(made)
+        state: Literal["none", "building", "stale", "ready"]
+        state = "none" if not then else "stale" if changed or not grouped else "ready"
         return GraphStatus(
             collection=collection,
             state="building" if tenant in self._building else state,
@@ -162,6 +168,7 @@ class Graphs:
             entities=size.entities if size else 0,
             relations=size.relations if size else 0,
             communities=size.communities if size else 0,
+            grouped=grouped,
             progress=self._building.get(tenant),
         )
 
@@ -350,13 +357,7 @@ class _Build:
             self._go_on()
             watch = Listening(self._stopped, lambda calls: None)
             facts = self._making.extractor(watch).extract(chunk)
-            failed = self._making.asks_model and watch.failed
-            self._failures = self._failures + 1 if failed else 0
-            if self._failures >= _MOST_FAILURES:
-                raise EngineError(
-                    "overloaded", f"The model failed on {_MOST_FAILURES} passages: {watch.failed[-1].note}"
-                )
-            return replace(facts, made="" if failed else made_from[chunk.id])
+            return replace(facts, made="" if self._failed(watch, "passages") else made_from[chunk.id])
 
         found = fan_out(work, chunks, at_once=_AT_ONCE if self._making.asks_model else 1)
         if wrong := [one for one in found if isinstance(one, RagError)]:
@@ -364,16 +365,40 @@ class _Build:
         return [one for one in found if not isinstance(one, RagError)]
 
     def _communities(self) -> None:
-        if self._making.reporter is None:
-            return
-        watch = Listening(self._stopped, lambda calls: None)
+        """Make them; reports that were written are kept wherever the work ends."""
+        calls: list[int] = []
+        watch = Listening(self._stopped, calls.append)
         found: list[Community] = []
-        for community in self._making.reporter(watch).communities(self._graph):
-            self._go_on()
-            found.append(community)
-            self._tell(GraphProgress(stage="communities", done=len(found), total=0))
-        if _known(found) != _known(self._graph.communities()):
-            self._graph.save_communities(found)
+        whole = True
+        try:
+            for community in self._making.reporter(watch).communities(self._graph):
+                failed = self._failed(watch, "reports")
+                whole = whole and not failed
+                found.append(replace(community, made_by=KeylessEngine.name) if failed else community)
+                self._tell(GraphProgress(stage="communities", done=len(found), total=0))
+                if self._making.asks_model and len(calls) >= _A_WRITE[True]:
+                    self._save(found)
+                    calls.clear()
+        except RagError:
+            if found:
+                self._save(found)
+            raise
+        self._save(found, made=_all_of(self._graph.documents()) if whole else "")
+
+    def _save(self, found: Sequence[Community], made: str = "") -> None:
+        """Keep these communities, unless they are there as they are."""
+        graph = self._graph
+        if _known(found) != _known(graph.communities()) or (found and graph.communities_made() != made):
+            graph.save_communities(found, made=made)
+
+    def _failed(self, watch: Listening, what: str) -> bool:
+        """Whether the model failed on what was asked of it last; too often in a row, and the build ends."""
+        failed = self._making.asks_model and bool(watch.failed)
+        self._failures = self._failures + 1 if failed else 0
+        if self._failures >= _MOST_FAILURES:
+            raise EngineError("overloaded", f"The model failed on {_MOST_FAILURES} {what}: {watch.failed[-1].note}")
+        watch.failed.clear()
+        return failed
 
     def _progress(self, record: DocumentRecord) -> GraphProgress:
         return GraphProgress(document=record.name, done=self._done, total=max(self._done, self._total))
@@ -383,8 +408,13 @@ class _Build:
             raise Stopped("The work on the graph was stopped.")
 
 
-def _known(communities: Collection[Community]) -> set[tuple[str, str, str]]:
-    return {(community.id, community.title, community.report) for community in communities}
+def _known(communities: Collection[Community]) -> set[tuple[str, ...]]:
+    return {(community.id, community.title, community.report, community.made_by) for community in communities}
+
+
+def _all_of(documents: Mapping[str, str]) -> str:
+    """What names a graph by what each of its documents was made from."""
+    return hash_of(*(f"{id_} {made}" for id_, made in sorted(documents.items())))
 
 
 def _made(version: str, making: Making) -> str:

@@ -8,18 +8,22 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rag_core.errors import EngineError, GraphError, RagError, Stopped, UnknownCollection
-from rag_core.indexing.graph import GraphProgress, Graphs, Making
+from rag_core.indexing.graph import GraphProgress, Graphs, GraphStatus, Making
 from rag_core.llm.engine import Call
 from rag_core.settings import ROOT, Settings
 from rag_core.stores.graph.facts import ChunkFacts, Community, Entity, GraphStore, Mention, Relation, entity_id
+from rag_core.techniques.graph.communities import Reporter
 from rag_core.types import Chunk
 from rag_core.workbench import Workbench
 from tests.papers import a_pdf
+from tests.techniques.graph.worlds import READING
+from tests.techniques.scripted import a_model
 
 
 class Names:
@@ -30,12 +34,12 @@ class Names:
         self.failing = False
         self.watch = None
 
-    def making(self, name: str = "names", *, model: bool = False, reports: bool = False) -> Making:
+    def making(self, name: str = "names", *, model: bool = False) -> Making:
         def listening(watch):
             self.watch = watch
             return self
 
-        return Making(name, listening, listening if reports else None, asks_model=model, prompt_tokens=50)
+        return Making(name, listening, listening, asks_model=model, prompt_tokens=50)
 
     def extract(self, chunk: Chunk) -> ChunkFacts:
         if self.failing:
@@ -166,10 +170,61 @@ def test_communities_are_made_after_the_facts_and_written_only_when_they_changed
 ) -> None:
     put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
     names = Names()
-    assert graphs.build(collection, names.making(reports=True)).communities == 1
+    assert graphs.build(collection, names.making()).communities == 1
     version = graphs.graph(collection).version
-    graphs.build(collection, names.making(reports=True))
+    graphs.build(collection, names.making())
     assert graphs.graph(collection).version == version
+
+
+def related(*documents: str) -> list[str]:
+    """Names that make three communities of three."""
+    return [f"{a}a {a}b. {a}b {a}c. {a}c {a}a." for a in documents]
+
+
+def test_a_build_that_is_cut_among_the_reports_says_so_and_keeps_those_it_has(
+    workbench, graphs, collection, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr("rag_core.indexing.graph._A_WRITE", {False: 500, True: 1})
+    put(workbench, collection, tmp_path / "in", "a.jsonl", *related("Xa", "Ya", "Za"))
+    names, asked = Names(), []
+    report = json.dumps({"title": "One of three", "report": "They belong together."})
+
+    def built_until(most: int) -> GraphStatus:
+        """Build with a model, stopped once so many communities are there."""
+        there: list[GraphProgress] = []
+        with a_model(report) as (engine, server):
+            making = replace(names.making("m", model=True), reporter=lambda watch: Reporter(engine, READING, watch))
+            try:
+                return graphs.build(
+                    collection,
+                    making,
+                    told=lambda progress: there.extend([progress] * (progress.stage == "communities")),
+                    stopped=lambda: len(there) >= most,
+                )
+            finally:
+                asked.append(len(server.asked))
+
+    with pytest.raises(Stopped):
+        built_until(1)
+    status = graphs.status(collection)
+    assert (status.state, status.changed, status.grouped) == ("stale", 0, False)
+    with pytest.raises(Stopped):
+        built_until(2)
+    assert [one.title for one in graphs.graph(collection).communities()] == ["One of three"] * 2
+    status = built_until(9)
+    assert (status.state, status.grouped, status.communities, asked) == ("ready", True, 3, [1, 1, 1])
+
+
+def test_a_graph_that_lost_a_document_says_that_its_communities_are_old(
+    workbench, graphs, collection, tmp_path
+) -> None:
+    gone = put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    put(workbench, collection, tmp_path / "in", "b.jsonl", "Ada met Turing.")
+    graphs.build(collection, Names().making())
+    workbench.remove("a.jsonl", collection)
+    graphs.forget_document(collection, gone)
+    assert (graphs.status(collection).state, graphs.status(collection).grouped) == ("stale", False)
+    assert graphs.build(collection, Names().making()).state == "ready"
 
 
 def test_a_deleted_document_leaves_the_graph_also_when_nobody_had_it_open(
@@ -185,7 +240,7 @@ def test_a_deleted_document_leaves_the_graph_also_when_nobody_had_it_open(
     graphs.close()
     workbench.remove("b.jsonl", collection)
     assert names_in(graphs, collection) == ["Ada", "Church"]
-    assert graphs.status(collection).state == "ready"
+    assert graphs.status(collection).changed == 0
     tenant = workbench._ledger.tenant(collection)
     graphs.forget_collection(tenant)
     assert graphs.graph(collection) is None

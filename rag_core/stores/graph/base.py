@@ -33,7 +33,7 @@ from rag_core.stores.graph.facts import (
 NODES: Mapping[str, tuple[str, ...]] = {
     "Entity": ("id", "name", "kind", "description", "aliases", "mentions"),
     "Chunk": ("id", "document", "digest", "made"),
-    "Community": ("id", "level", "title", "report", "rank"),
+    "Community": ("id", "level", "title", "report", "rank", "made_by", "made"),
     "Document": ("id", "name", "made"),
 }
 EDGES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
@@ -42,7 +42,7 @@ EDGES: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "BELONGS_TO": ("Entity", "Community", ()),
     "PART_OF": ("Community", "Community", ()),
 }
-HIDDEN = frozenset({"said", "digest", "made"})
+HIDDEN = frozenset({"said", "digest", "made", "made_by"})
 """Properties that are ours to know, and nobody's to ask for."""
 
 _MOST_FACTS = 5_000
@@ -129,13 +129,16 @@ class BaseGraph(ABC):
     def forget(self, document: str) -> None:
         self.replace(document, ())
 
-    def save_communities(self, communities: Sequence[Community]) -> None:
+    def save_communities(self, communities: Sequence[Community], *, made: str = "") -> None:
         ids = {community.id for community in communities}
 
         def work(writing: Writing) -> bool:
             there = {id_ for (id_,) in writing.rows("MATCH (e:Entity) RETURN e.id")}
             writing.rows("MATCH (k:Community) DETACH DELETE k")
-            writing.add("Community", [[k.id, k.level, k.title, k.report, float(k.rank)] for k in communities])
+            writing.add(
+                "Community",
+                [[k.id, k.level, k.title, k.report, float(k.rank), k.made_by, made] for k in communities],
+            )
             writing.add("BELONGS_TO", [[id_, k.id] for k in communities for id_ in k.entities if id_ in there])
             writing.add("PART_OF", [[k.id, k.parent] for k in communities if k.parent in ids])
             return True
@@ -216,6 +219,10 @@ class BaseGraph(ABC):
             mentioned=_known(entity_at(entity), chunk_at(chunk), mentioned.astype(np.float64)),
         )
 
+    def communities_made(self) -> str:
+        rows = self._rows("MATCH (k:Community) RETURN DISTINCT k.made LIMIT 1")
+        return (rows[0][0] or "") if rows else ""
+
     def communities(self, level: int | None = None) -> list[Community]:
         chosen = "" if level is None else f"{{level: {int(level)}}}"
         parents = dict(self._rows(f"MATCH (k:Community {chosen})-[:PART_OF]->(p:Community) RETURN k.id, p.id"))
@@ -226,7 +233,7 @@ class BaseGraph(ABC):
         ):
             members.setdefault(id_, []).append(entity)
         rows = self._rows(
-            f"""MATCH (k:Community {chosen}) RETURN k.id, k.level, k.title, k.report, k.rank
+            f"""MATCH (k:Community {chosen}) RETURN k.id, k.level, k.title, k.report, k.rank, k.made_by
                 ORDER BY k.level, k.rank DESC, k.id"""
         )
         return [
@@ -238,8 +245,9 @@ class BaseGraph(ABC):
                 title=title,
                 report=report,
                 rank=rank,
+                made_by=made_by or "",
             )
-            for id_, at, title, report, rank in rows
+            for id_, at, title, report, rank, made_by in rows
         ]
 
     def size(self) -> GraphSize:

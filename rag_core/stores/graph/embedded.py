@@ -41,6 +41,8 @@ def _schema() -> Iterator[str]:
 
     for table, names in NODES.items():
         yield f"CREATE NODE TABLE IF NOT EXISTS {table} ({', '.join(typed(names))}, PRIMARY KEY (id))"
+    for name in ("made_by", "made"):  # files that were made before these were kept
+        yield f"ALTER TABLE Community ADD IF NOT EXISTS {name} STRING"
     for table, (source, target, names) in EDGES.items():
         yield f"CREATE REL TABLE IF NOT EXISTS {table} ({', '.join([f'FROM {source} TO {target}', *typed(names)])})"
 

@@ -114,7 +114,10 @@ class ChunkFacts:
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """Entities with more to do with each other than with others; level 0 is the coarsest, `rank` orders a level."""
+    """Entities with more to do with each other than with others; level 0 is the coarsest, `rank` orders a level.
+
+    `made_by` names the engine that wrote the report; it is empty where there is none.
+    """
 
     id: str
     level: int
@@ -123,6 +126,7 @@ class Community:
     title: str = ""
     report: str = ""
     rank: float = 0.0
+    made_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +197,12 @@ class GraphStore(Protocol):
         """Remove all that a document said; one that is not there is no error."""
         ...
 
-    def save_communities(self, communities: Sequence[Community]) -> None:
-        """Put these communities in the place of all that are there; entities that are not there are left out."""
+    def save_communities(self, communities: Sequence[Community], *, made: str = "") -> None:
+        """Put these communities in the place of all that are there; entities that are not there are left out.
+
+        Args:
+            made: What they were made from; empty where they are not all.
+        """
         ...
 
     def clear(self) -> None:
@@ -258,6 +266,10 @@ class GraphStore(Protocol):
 
     def edges(self) -> Edges:
         """The whole graph as arrays."""
+        ...
+
+    def communities_made(self) -> str:
+        """What the communities were made from, as they were saved with; empty where there are none."""
         ...
 
     def communities(self, level: int | None = None) -> list[Community]:

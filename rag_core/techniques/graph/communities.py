@@ -12,12 +12,14 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from graspologic_native import hierarchical_leiden  # pyright: ignore[reportAttributeAccessIssue]  # no types
 from pydantic import BaseModel, Field
 
-from rag_core.llm.engine import Engine, Watch
+from rag_core.errors import Stopped
+from rag_core.llm.engine import Engine, KeylessEngine, Watch
 from rag_core.llm.quoting import without_tags
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.reading.words import stems
@@ -137,20 +139,30 @@ class Reporter:
         self._watch = watch
 
     def communities(self, store: GraphStore) -> Iterator[Community]:
-        """The communities of a graph with their reports, the coarsest first; those that are as before keep theirs.
+        """The communities of a graph with their reports: those that keep theirs first, then the coarsest first.
+
+        One that is as before keeps its report, but for one that was written without a model where there is one now.
 
         Raises:
             GraphError: The store is out.
             Stopped: The work was stopped meanwhile.
         """
-        before = {community.id: community for community in store.communities()}
+        any_will_do = self._engine.name == KeylessEngine.name
+        before = {
+            one.id: one
+            for one in store.communities()
+            if one.report and (any_will_do or one.made_by == self._engine.name)
+        }
+        todo: list[Community] = []
         for community in communities_of(store.edges()):
-            if community.id in before:
-                yield before[community.id]
-            elif len(community.entities) < _LEAST:
-                yield community
+            if community.id in before or len(community.entities) < _LEAST:
+                yield before.get(community.id, community)
             else:
-                yield self._reported(community, store.neighbours(community.entities, limit=len(community.entities)))
+                todo.append(community)
+        for community in todo:
+            if self._watch.stopped():
+                raise Stopped("The work on the graph was stopped.")
+            yield self._reported(community, store.neighbours(community.entities, limit=len(community.entities)))
 
     def _reported(self, community: Community, around: Subgraph) -> Community:
         names = names_of(around.entities)
@@ -164,12 +176,4 @@ class Reporter:
             quoted=without_tags("\n".join([", ".join(entities), *evidence]))[:_REPORT_CHARS],
         )
         made = self._engine.complete(REPORT, asked, self._reading, self._watch)
-        return Community(
-            id=community.id,
-            level=community.level,
-            parent=community.parent,
-            entities=community.entities,
-            title=made.title,
-            report=made.report,
-            rank=community.rank,
-        )
+        return replace(community, title=made.title, report=made.report, made_by=self._engine.name)

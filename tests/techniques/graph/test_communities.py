@@ -55,9 +55,13 @@ def test_reports_say_what_the_passages_say_of_their_entities(tmp_path: Path) -> 
 def test_only_what_has_changed_is_reported_anew(tmp_path: Path) -> None:
     graph = a_graph(tmp_path, reports=True)
     with a_model('{"title": "New", "report": "Written anew."}') as (engine, server):
-        again = list(Reporter(engine, READING, Watch()).communities(graph))
-        assert not server.asked
-    assert {one.report for one in again} == {one.report for one in graph.communities()}
+        by_model = list(Reporter(engine, READING, Watch()).communities(graph))
+        graph.save_communities(by_model)
+        asked = len(server.asked)
+        assert {one.id for one in Reporter(engine, READING, Watch()).communities(graph)} == {one.id for one in by_model}
+        assert len(server.asked) == asked == sum(one.made_by == "scripted" for one in by_model)
+    without = list(Reporter(KeylessEngine(), READING, Watch()).communities(graph))
+    assert [one.report for one in without] == [one.report for one in by_model]
     graph.forget("press")
     after = list(Reporter(KeylessEngine(), READING, Watch()).communities(graph))
     assert all("Ledgerline" not in one.report for one in after)
