@@ -27,7 +27,7 @@ from rag_core.indexing.records import DocumentRecord
 from rag_core.indexing.versions import hash_of, version_of
 from rag_core.llm.engine import KeylessEngine, Watch
 from rag_core.settings import Settings
-from rag_core.stores.graph import drop_graph, has_graph, open_graph
+from rag_core.stores.graph import drop_graph, graphs_left, has_graph, open_graph
 from rag_core.stores.graph.facts import ChunkFacts, Community, GraphStore
 from rag_core.stores.weaviate.chunks import ChunkStore
 from rag_core.types import Chunk, Value
@@ -139,7 +139,7 @@ class Graphs:
         tenant = self._ledger.tenant(collection)
         if tenant not in self._open and not has_graph(self._settings, tenant):
             return None
-        return self._opened(collection, tenant)
+        return self._opened(tenant)
 
     def status(self, collection: str) -> GraphStatus:
         """How the graph of a collection is.
@@ -215,7 +215,7 @@ class Graphs:
         if not self._versions(collection):
             raise RagError(f"No document of {collection!r} has been read yet: add one, or wait until it is.")
         with self._alone(collection, tenant):
-            graph = self._opened(collection, tenant, to_write=True)
+            graph = self._opened(tenant, to_write=True)
             if anew:
                 graph.clear()
 
@@ -223,8 +223,24 @@ class Graphs:
                 self._building[tenant] = progress
                 told(progress)
 
-            _Build(self, collection, tenant, graph, making, tell, stopped).run()
-        return self.status(collection)
+            _Build(self, tenant, graph, making, tell, stopped).run()
+        return self.status(self._ledger.collection(tenant))  # it may be called otherwise by now
+
+    def tenant(self, collection: str) -> str:
+        """What a collection is called here, whatever its name becomes.
+
+        Raises:
+            UnknownCollection: There is no such collection.
+        """
+        return self._ledger.tenant(collection)
+
+    def name(self, tenant: str) -> str:
+        """The name of a collection now.
+
+        Raises:
+            UnknownCollection: It was deleted.
+        """
+        return self._ledger.collection(tenant)
 
     def forget_document(self, collection: str, document: str) -> None:
         """Forget what a document said; where the graph is out, that is done when it is opened next.
@@ -243,14 +259,23 @@ class Graphs:
         with self._opening:
             if graph := self._open.pop(tenant, None):
                 graph.close()
-            try:
-                drop_graph(self._settings, tenant)
-            except GraphError as error:
-                _log.warning("the graph of a deleted collection is still there: %s", error)
+            self._drop(tenant)
+
+    def forget_left(self) -> None:
+        """Remove graphs of collections that are gone: their deletion was cut short, or Neo4j did not answer."""
+        with self._opening:
+            for tenant in graphs_left(self._settings) - self._ledger.tenants():
+                self._drop(tenant)
 
     # inside
 
-    def _opened(self, collection: str, tenant: str, *, to_write: bool = False) -> GraphStore:
+    def _drop(self, tenant: str) -> None:
+        try:
+            drop_graph(self._settings, tenant)
+        except GraphError as error:
+            _log.warning("the graph of a deleted collection is still there: %s", error)
+
+    def _opened(self, tenant: str, *, to_write: bool = False) -> GraphStore:
         with self._opening:
             if (known := self._open.get(tenant)) and (known.outdated or (to_write and known.read_only)):
                 known.close()
@@ -259,12 +284,12 @@ class Graphs:
                 self._open[tenant] = open_graph(self._settings, tenant)
             graph = self._open[tenant]
             if not graph.read_only:
-                self._forget_gone(collection, graph)
+                self._forget_gone(tenant, graph)
             return graph
 
-    def _forget_gone(self, collection: str, graph: GraphStore) -> None:
+    def _forget_gone(self, tenant: str, graph: GraphStore) -> None:
         """Forget documents that moved away, or that went while nobody had the graph open."""
-        there = {record.id for record in self._ledger.documents(collection)}
+        there = self._ledger.ids(tenant)
         for document in graph.documents():
             if document not in there:
                 graph.forget(document)
@@ -306,7 +331,6 @@ class _Build:
     def __init__(
         self,
         graphs: Graphs,
-        collection: str,
         tenant: str,
         graph: GraphStore,
         making: Making,
@@ -314,7 +338,6 @@ class _Build:
         stopped: Callable[[], bool],
     ) -> None:
         self._of = graphs
-        self._collection = collection
         self._tenant = tenant
         self._graph = graph
         self._making = making
@@ -323,12 +346,13 @@ class _Build:
         self._done = self._total = self._failures = 0
 
     def run(self) -> None:
-        now = self._of._versions(self._collection)
-        todo = self._of._todo(self._collection, self._graph, self._making)
+        collection = self._of._ledger.collection(self._tenant)
+        now = self._of._versions(collection)
+        todo = self._of._todo(collection, self._graph, self._making)
         self._total = sum(record.chunks for record in todo)
         for record in todo:
             self._document(record, _made(now[record.id], self._making))
-        self._of._forget_gone(self._collection, self._graph)
+        self._of._forget_gone(self._tenant, self._graph)
         self._communities()
 
     def _document(self, record: DocumentRecord, made: str) -> None:

@@ -211,6 +211,33 @@ class Ledger:
             raise UnknownCollection(collection, [info.name for info in self.collections()])
         return row["tenant"]
 
+    def collection(self, tenant: str) -> str:
+        """The name that a collection has now.
+
+        Raises:
+            UnknownCollection: It was deleted.
+        """
+        row = self._row(
+            "SELECT name FROM collections WHERE tenant = ? AND tenant NOT IN (SELECT tenant FROM leaving)", tenant
+        )
+        if row is None:
+            raise UnknownCollection(tenant, [info.name for info in self.collections()])
+        return row["name"]
+
+    def tenants(self) -> set[str]:
+        """Those of all collections."""
+        rows = self._rows("SELECT tenant FROM collections WHERE tenant NOT IN (SELECT tenant FROM leaving)")
+        return {row["tenant"] for row in rows}
+
+    def ids(self, tenant: str) -> set[str]:
+        """Those of the documents of a collection, whatever it is called meanwhile."""
+        rows = self._rows(
+            """SELECT d.id FROM collections c JOIN documents d ON d.collection = c.name
+               WHERE c.tenant = ? AND NOT d.deleting""",
+            tenant,
+        )
+        return {row["id"] for row in rows}
+
     def statistics(self, collection: str) -> Statistics:
         """How often words occur in the collection's chunks, as of now."""
         row = self._row("SELECT version FROM collections WHERE name = ?", collection)

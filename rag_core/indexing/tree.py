@@ -232,6 +232,7 @@ class Trees:
                 _Build(self, collection, tenant, engine, now, told, stopped).run()
             finally:
                 self._progress.pop(tenant, None)
+            collection = self._ledger.collection(tenant)  # it may be called otherwise by now
             if self._copy:
                 self.write_json(collection, self._copy)
         return self.status(collection)

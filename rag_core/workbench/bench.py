@@ -240,6 +240,7 @@ class Workbench:
             note = "The app was stopped during this run: ask again."
             self._history.keep(left.model_copy(update={"status": "stopped", "error": note}))
         forget_left(self.settings.data_dir)
+        self.graphs.forget_left()
         self._ingest.start()
 
     # documents

@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class Builds:
-    """What is built over the collections of one workbench. Safe for threads."""
+    """What is built over the collections of one workbench, by tenant: names may change. Safe for threads."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -22,35 +22,42 @@ class Builds:
         self._stopping: set[str] = set()
         self._closing = threading.Event()
 
-    def start(self, collection: str, build: Callable[[], object]) -> None:
+    def start(self, tenant: str, build: Callable[[], object]) -> None:
         """Build in a thread of its own, unless that is under way."""
         with self._lock:
-            if self.under_way(collection):
+            if self.under_way(tenant):
                 return
-            self._failed.pop(collection, None)
-            self._stopping.discard(collection)
-            thread = threading.Thread(target=self._built, args=(collection, build), daemon=True, name=self._what)
-            self._under_way[collection] = thread
+            self._failed.pop(tenant, None)
+            self._stopping.discard(tenant)
+            thread = threading.Thread(target=self._built, args=(tenant, build), daemon=True, name=self._what)
+            self._under_way[tenant] = thread
             thread.start()
 
-    def under_way(self, collection: str) -> bool:
+    def under_way(self, tenant: str) -> bool:
         """Whether a build that was started here goes on."""
-        thread = self._under_way.get(collection)
+        thread = self._under_way.get(tenant)
         return thread is not None and thread.is_alive()
 
-    def stop(self, collection: str) -> None:
+    def stop(self, tenant: str) -> None:
         """Stop the build that was started here."""
         with self._lock:
-            if self.under_way(collection):
-                self._stopping.add(collection)
+            if self.under_way(tenant):
+                self._stopping.add(tenant)
 
-    def stopped(self, collection: str) -> bool:
+    def end(self, tenant: str) -> None:
+        """Stop what is built of a collection that goes, wait until it has ended, and tell nothing of it any more."""
+        self.stop(tenant)
+        if (thread := self._under_way.get(tenant)) is not None:
+            thread.join()
+        self._failed.pop(tenant, None)
+
+    def stopped(self, tenant: str) -> bool:
         """Whether a build of this collection shall end."""
-        return self._closing.is_set() or collection in self._stopping
+        return self._closing.is_set() or tenant in self._stopping
 
-    def failed(self, collection: str) -> str | None:
+    def failed(self, tenant: str) -> str | None:
         """Why the last build that was started here came to no end, in a sentence."""
-        return self._failed.get(collection)
+        return self._failed.get(tenant)
 
     def close(self) -> None:
         """Stop all, and wait until each has ended."""
@@ -60,15 +67,15 @@ class Builds:
         for thread in threads:
             thread.join()
 
-    def _built(self, collection: str, build: Callable[[], object]) -> None:
+    def _built(self, tenant: str, build: Callable[[], object]) -> None:
         try:
             build()
         except Stopped:
-            self._failed[collection] = "It was stopped: build again to go on."
+            self._failed[tenant] = "It was stopped: build again to go on."
         except RagError as error:
-            self._failed[collection] = str(error)
+            self._failed[tenant] = str(error)
         except Exception as error:  # whoever waits for it must see its end
             _log.exception("building a %s broke off", self._what)
-            self._failed[collection] = f"It broke off ({type(error).__name__}): build again, and report this."
+            self._failed[tenant] = f"It broke off ({type(error).__name__}): build again, and report this."
         finally:
-            self._stopping.discard(collection)
+            self._stopping.discard(tenant)

@@ -85,7 +85,7 @@ class KnowledgeGraphs:
 
     def failed(self, collection: str) -> str | None:
         """Why the last build that was started here came to no end, in a sentence."""
-        return self._builds.failed(collection)
+        return self._builds.failed(self._graphs.tenant(collection))
 
     def estimate(self, collection: str, engine: str | None = None) -> GraphEstimate:
         """What building would take; to be shown before it begins.
@@ -110,12 +110,13 @@ class KnowledgeGraphs:
             RagError: It is being built already, nothing is there to be read, or the model or the store failed; the
                 message says what to do, and what was made is kept.
         """
+        tenant = self._graphs.tenant(collection)
         return self._graphs.build(
             collection,
             self._making(collection, engine),
             anew=anew,
             told=told,
-            stopped=lambda: self._builds.stopped(collection),
+            stopped=lambda: self._builds.stopped(tenant),
         )
 
     def start(self, collection: str, *, engine: str | None = None, anew: bool = False) -> None:
@@ -126,15 +127,20 @@ class KnowledgeGraphs:
             GraphError: It cannot be opened.
         """
         self._graphs.status(collection)
-        self._builds.start(collection, lambda: self.build_graph(collection, engine=engine, anew=anew))
+        tenant = self._graphs.tenant(collection)
+        self._builds.start(tenant, lambda: self.build_graph(self._graphs.name(tenant), engine=engine, anew=anew))
 
     def under_way(self, collection: str) -> bool:
         """Whether a build that was started here goes on; `status` knows it a moment later."""
-        return self._builds.under_way(collection)
+        return self._builds.under_way(self._graphs.tenant(collection))
 
     def stop(self, collection: str) -> None:
         """Stop the build that was started here; what is made is kept."""
-        self._builds.stop(collection)
+        self._builds.stop(self._graphs.tenant(collection))
+
+    def forget_left(self) -> None:
+        """Remove graphs of collections that are gone."""
+        self._graphs.forget_left()
 
     def forget_document(self, collection: str, document: str) -> None:
         """Forget what a document said."""
@@ -142,4 +148,5 @@ class KnowledgeGraphs:
 
     def forget_collection(self, tenant: str) -> None:
         """Remove the graph of a collection, once nothing builds it any more."""
+        self._builds.end(tenant)
         self._graphs.forget_collection(tenant)

@@ -74,7 +74,7 @@ class SummaryTrees:
 
     def failed(self, collection: str) -> str | None:
         """Why the last build that was started here came to no end, in a sentence."""
-        return self._builds.failed(collection)
+        return self._builds.failed(self._ledger.tenant(collection))
 
     def estimate(self, collection: str, engine: str | None = None) -> TreeEstimate:
         """What building would take; to be shown before it begins.
@@ -99,26 +99,27 @@ class SummaryTrees:
             RagError: It is being built already, nothing is there to be summarised, or the model failed; the message
                 says what to do, and what was made is kept.
         """
+        tenant = self._ledger.tenant(collection)
         return self._trees.build(
             collection,
             self._engine(engine),
             anew=anew,
             told=told,
-            stopped=lambda: self._builds.stopped(collection),
+            stopped=lambda: self._builds.stopped(tenant),
         )
 
     def start(self, collection: str, *, engine: str | None = None, anew: bool = False) -> None:
         """Bring it up to date in the background; `status` says how far it is, `failed` why it came to no end."""
-        self._ledger.tenant(collection)
-        self._builds.start(collection, lambda: self.build_tree(collection, engine=engine, anew=anew))
+        tenant = self._ledger.tenant(collection)
+        self._builds.start(tenant, lambda: self.build_tree(self._ledger.collection(tenant), engine=engine, anew=anew))
 
     def under_way(self, collection: str) -> bool:
         """Whether a build that was started here goes on; `status` knows it a moment later."""
-        return self._builds.under_way(collection)
+        return self._builds.under_way(self._ledger.tenant(collection))
 
     def stop(self, collection: str) -> None:
         """Stop the build that was started here; what is made is kept."""
-        self._builds.stop(collection)
+        self._builds.stop(self._ledger.tenant(collection))
 
     def tree(self, collection: str) -> TreeView:
         """The tree of a collection, of what it holds now.
@@ -145,4 +146,5 @@ class SummaryTrees:
 
     def forget_collection(self, tenant: str) -> None:
         """Forget what was summarised over the documents of a collection."""
+        self._builds.end(tenant)
         self._trees.forget_collection(tenant)

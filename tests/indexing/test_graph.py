@@ -312,3 +312,29 @@ def test_a_graph_that_another_process_wrote_is_written_again_when_that_has_ended
         other.communicate("go on\n", timeout=60)
     assert names_in(graphs, collection) == []
     assert graphs.build(collection, Names().making()).entities == 2
+
+
+def test_a_collection_that_is_renamed_while_its_graph_is_built_has_it_whole(
+    workbench, graphs, collection, tmp_path
+) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    put(workbench, collection, tmp_path / "in", "b.jsonl", "Ada met Turing.")
+
+    def rename(progress: GraphProgress) -> None:
+        if progress.done == 1 and collection in {one.name for one in workbench.collections()}:
+            workbench.change_collection(collection, f"{collection} 2", "")
+
+    status = graphs.build(collection, Names().making(), told=rename)
+    assert (status.collection, status.state, status.documents) == (f"{collection} 2", "ready", 2)
+    assert names_in(graphs, f"{collection} 2") == ["Ada", "Babbage", "Turing"]
+
+
+def test_graphs_that_a_killed_deletion_left_go_when_the_app_starts(workbench, graphs, collection, tmp_path) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", "Ada met Babbage.")
+    graphs.build(collection, Names().making())
+    kept = {file.name for file in (tmp_path / "graphs").iterdir()}
+    for name in ("gone-1.lbug", "gone-1.lbug.wal"):
+        (tmp_path / "graphs" / name).touch()
+    graphs.forget_left()
+    assert {file.name for file in (tmp_path / "graphs").iterdir()} == kept
+    assert names_in(graphs, collection) == ["Ada", "Babbage"]

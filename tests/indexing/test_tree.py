@@ -223,12 +223,12 @@ def test_what_was_made_before_a_stop_is_not_made_again(workbench: Workbench, col
 
 def test_it_is_built_in_the_background_and_failures_are_told(workbench: Workbench, collection: str) -> None:
     workbench.trees.start(collection, engine="keyless")
-    workbench.trees._builds._under_way[collection].join(60)
+    workbench.trees._builds._under_way[workbench._ledger.tenant(collection)].join(60)
     assert (workbench.trees.status(collection).state, workbench.trees.failed(collection)) == ("ready", None)
     empty = f"{collection} empty"
     workbench.create_collection(empty)
     workbench.trees.start(empty, engine="keyless")
-    workbench.trees._builds._under_way[empty].join(60)
+    workbench.trees._builds._under_way[workbench._ledger.tenant(empty)].join(60)
     assert "add one or wait" in (workbench.trees.failed(empty) or "")
     with pytest.raises(UnknownCollection):
         workbench.trees.start("Nowhere")

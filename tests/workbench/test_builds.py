@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from rag_core.errors import Stopped
 from rag_core.workbench.builds import Builds
 
 
@@ -51,3 +52,17 @@ def test_a_stop_ends_the_build_under_way_and_no_later_one() -> None:
     going.set()
     ended(builds)
     assert not builds.stopped("Films")
+
+
+def test_what_is_built_of_a_collection_that_goes_ends_first_and_is_told_no_more() -> None:
+    builds, ends = Builds("graph"), []
+
+    def build() -> None:
+        while not builds.stopped("films"):
+            pass
+        ends.append(1)
+        raise Stopped
+
+    builds.start("films", build)
+    builds.end("films")
+    assert (ends, builds.failed("films"), builds.under_way("films")) == ([1], None, False)

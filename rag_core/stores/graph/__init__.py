@@ -5,6 +5,9 @@ from __future__ import annotations
 from rag_core.settings import Settings
 from rag_core.stores.graph.facts import GraphStore
 
+_LEFT = ".left"
+"""What the file is called by which it is known that a graph is still to be dropped from Neo4j."""
+
 
 def open_graph(settings: Settings, key: str) -> GraphStore:
     """The graph of a collection, made where there is none.
@@ -34,11 +37,21 @@ def drop_graph(settings: Settings, key: str) -> None:
     """Remove a graph that nobody has open; one that is not there is no error.
 
     Raises:
-        GraphError: Neo4j does not answer or refuses the password.
+        GraphError: Neo4j does not answer or refuses the password; `graphs_left` names the graph until that is mended.
     """
+    folder = settings.data_dir / "graphs"
     if settings.graph_uri:
-        graph = open_graph(settings, key)
-        graph.clear()
-        graph.close()
-    for file in (settings.data_dir / "graphs").glob(f"{key}.lbug*"):  # with the log that ladybug keeps beside it
+        from rag_core.stores.graph.neo4j import drop
+
+        folder.mkdir(parents=True, exist_ok=True)
+        (left := folder / f"{key}{_LEFT}").touch()
+        drop(settings.graph_uri, settings.neo4j_username, settings.neo4j_password or "", key)
+        left.unlink()
+    for file in folder.glob(f"{key}.lbug*"):  # with the log that ladybug keeps beside it
         file.unlink(missing_ok=True)
+
+
+def graphs_left(settings: Settings) -> set[str]:
+    """The keys of graphs that have a file here, and of those that Neo4j could not be told to drop."""
+    files = (settings.data_dir / "graphs").glob("*")
+    return {file.name.partition(".")[0] for file in files if ".lbug" in file.name or file.name.endswith(_LEFT)}

@@ -67,6 +67,15 @@ class Neo4jGraph(BaseGraph):
             gone = f"CALL {{ WITH n DETACH DELETE n }} IN TRANSACTIONS OF {_ROWS_AT_ONCE} ROWS"
             session.run(_text(f"MATCH (n:`{self._label}`) {gone}")).consume()
 
+    def drop(self) -> None:
+        """Leave nothing of it: nothing else can be done with it afterwards but to close it."""
+        self.clear()
+        with self._answering(), self._driver.session() as session:
+            session.run(_text(f"MATCH (v:`{self._version_label}`) DELETE v")).consume()
+            indexes = "SHOW INDEXES YIELD name, labelsOrTypes WHERE labelsOrTypes = [$label] RETURN name"
+            for (name,) in session.run(indexes, label=self._label).values():
+                session.run(_text(f"DROP INDEX `{name}` IF EXISTS")).consume()
+
     def close(self) -> None:
         self._driver.close()
 
@@ -158,6 +167,19 @@ class Neo4jGraph(BaseGraph):
 def _text(query: str) -> LiteralString:
     """A query that was put together from constants: users' queries have gone through the guard."""
     return cast("LiteralString", query)
+
+
+def drop(uri: str, username: str, password: str, key: str) -> None:
+    """Leave nothing of a graph in Neo4j: no node, no version, no index.
+
+    Raises:
+        GraphError: Neo4j does not answer, or refuses the name or the password.
+    """
+    graph = Neo4jGraph(uri, username, password, key)
+    try:
+        graph.drop()
+    finally:
+        graph.close()
 
 
 class _Wrong(GraphError):

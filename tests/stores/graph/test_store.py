@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import neo4j
 import pytest
 
 from rag_core.errors import GraphError
 from rag_core.settings import Settings
-from rag_core.stores.graph import drop_graph, open_graph
+from rag_core.stores.graph import drop_graph, graphs_left, open_graph
 from rag_core.stores.graph.facts import ChunkFacts, Community, Entity, GraphSize, GraphStore, Mention, entity_id
 from tests.stores.graph.worlds import BOARD, NEWS, facts
 
@@ -189,3 +191,29 @@ def test_what_was_written_is_there_after_opening_again(settings: Settings) -> No
 def test_a_neo4j_that_is_not_there_is_told_in_a_sentence(tmp_path) -> None:
     with pytest.raises(GraphError, match="does not answer: start it"):
         open_graph(Settings(data_dir=tmp_path, graph_uri="bolt://127.0.0.1:9"), "any")
+
+
+def test_a_dropped_graph_leaves_nothing_in_neo4j(neo4j_uri: str, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, graph_uri=neo4j_uri)
+    with neo4j.GraphDatabase.driver(neo4j_uri) as driver:
+
+        def there() -> tuple[int, int]:
+            (nodes,) = driver.execute_query("MATCH (n) RETURN count(n)").records[0]
+            indexes = driver.execute_query("SHOW INDEXES YIELD labelsOrTypes AS of WHERE 'Ragscope_tests_gone' IN of")
+            return nodes, len(indexes.records)
+
+        before = there()
+        graph = open_graph(settings, "tests-gone")
+        graph.replace("news", NEWS)
+        graph.close()
+        assert there() > before
+        drop_graph(settings, "tests-gone")
+        assert there() == before
+    assert not graphs_left(settings)
+
+
+def test_a_graph_that_neo4j_could_not_be_told_to_drop_is_left_to_be_dropped(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, graph_uri="bolt://127.0.0.1:9")
+    with pytest.raises(GraphError, match="does not answer"):
+        drop_graph(settings, "tests-gone")
+    assert graphs_left(settings) == {"tests-gone"}
