@@ -34,7 +34,7 @@ from rag_core.types import Chunk
 ABOUT = 10.0
 """What a mention weighs whose entity the heading names; 5 and 20 found less on two sets of two-hop questions."""
 _PHRASE = 0.5
-_RULES = 1
+_RULES = 2
 """To be counted up when the rules below find something else."""
 _MOST_ENTITIES = 60
 """Of one chunk: an index or a table of names would else relate everything with everything."""
@@ -47,14 +47,25 @@ _APPOSITION = re.compile(r",\s+(?:an?|the)\s[^,;:]{2,60},(?=\s+[a-z])")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATED = re.compile(rf"^(?:\d{{1,2}}\s+)?(?:{_MONTHS})\s+(?=\S)")
 _NO_NAMES = frozenset(
-    """he she it they his her its their him them we you this that these those mr mrs ms dr table figure section chapter
-    page appendix january february march april may june july august september october november december monday
-    tuesday wednesday thursday friday saturday sunday""".split()
+    """he she it they his its her their him them we you this that these those mr mrs ms dr table figure section chapter
+    page appendix inc ltd llc plc gmbh corp nee dear hello regards sincerely january february march april may june july
+    august september october november december monday tuesday wednesday thursday friday saturday sunday""".split()
 )
 _HEADINGS = frozenset(
     """abstract acknowledgements acknowledgments appendix background conclusion conclusions contents discussion findings
     glossary introduction methods notes overview references results summary""".split()
 )
+_NUMERALS = frozenset(
+    """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
+    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion first
+    second third fourth fifth sixth seventh eighth ninth tenth dozen half""".split()
+)
+_BEGINNING = re.compile(r"(?:^|[\n|])[^\S\n]*(?:\d+(?:\.\d+)*\.?\s+(?=[^\W\d_])|(?=[A-Z]\w+,?\s+[a-z]))")
+"""Where a line or a cell begins as a sentence does, after its number or with small letters to follow: a capital says
+nothing there. A cell that is one word may well be a name."""
+_ROW = re.compile(r"\n(?=[^\n]* \| )")
+"""Where a row of a table begins: no name goes from one into the next."""
+_LABEL = re.compile(r"[A-Z][a-z]+(?:-[a-z]+)*(?: \d+)?")
 _LONGEST_PREDICATE = 5
 _FOR = re.compile(r"\s+for\s+(?:the\s+)?")
 
@@ -100,9 +111,15 @@ def entities_by_writing(inputs: ExtractInput, _: Reading) -> ExtractOutput:
         known.aliases += [alias for alias in aliases if alias not in (known.name, *known.aliases)]
         return known.name
 
-    said = [(sentence, _names(sentence)) for sentence in sentences(inputs.text)]
-    doubtful = _only_first(said)
-    about = [add(name, *aliases) for name, aliases in _of_heading(inputs) if inputs.titled or name not in doubtful]
+    text = _ROW.sub("\n\n", inputs.text)
+    said = [(sentence, _names(sentence)) for sentence in sentences(text)]
+    first, inside = _begun(text)
+    doubtful = first - inside
+    about = [
+        add(name, *aliases)
+        for name, aliases in _of_heading(inputs)
+        if inputs.titled or not (name in doubtful or (_LABEL.fullmatch(name) and name not in inside))
+    ]
     for short, long in acronyms_of(inputs.text).items():
         add(long, short)
     relations = []
@@ -204,15 +221,21 @@ def _names(text: str) -> list[str]:
     ]
 
 
-def _only_first(said: Iterable[tuple[str, Sequence[str]]]) -> set[str]:
-    """Single words that have a capital because a sentence begins with them: 'Rationale', 'Trading'."""
+def _begun(text: str) -> tuple[set[str], set[str]]:
+    """`(first, inside)`: single words that have a capital where anything has one, and the names that stand elsewhere.
+
+    'Rationale' and 'Trading' begin sentences, 'Operating' and 'Net' the lines of a table, whose first line is all
+    headings.
+    """
     first: set[str] = set()
     inside: set[str] = set()
-    for sentence, names in said:
-        for name in names:
+    head, _, rows = text.partition("\n\n")
+    head, rows = (head.replace("|", "\n\n"), rows) if " | " in head else ("", text)
+    for sentence in sentences("\n\n".join([head, _BEGINNING.sub("\n\n", rows)])):
+        for name in _names(sentence):
             begins = sentence.lstrip("(\"'“‘•– ").startswith(name) and sentence.count(name) == 1
-            (first if begins and name.istitle() and " " not in name else inside).add(name)
-    return first - inside
+            (first if begins and name.split("-")[0].istitle() and " " not in name else inside).add(name)
+    return first, inside
 
 
 def _parts(name: str) -> list[str]:
@@ -226,7 +249,9 @@ def _parts(name: str) -> list[str]:
 
 def _is_common(key: str) -> bool:
     parts = key.split()
-    return all(part in _NO_NAMES or part in STOP or not any(map(str.isalpha, part)) for part in parts)
+    return all(
+        part in _NO_NAMES or part in _NUMERALS or part in STOP or not any(map(str.isalpha, part)) for part in parts
+    )
 
 
 def _canonical(name: str) -> str:
@@ -261,7 +286,7 @@ def _repeated(text: str) -> list[str]:
     counted: Counter[str] = Counter()
     run: list[str] = []
     for word in [*words(text), ""]:
-        if word in STOP or not word.isalpha():
+        if word in STOP or word in _NUMERALS or not word.isalpha():
             run = []
             continue
         run = [*run, word][-3:]

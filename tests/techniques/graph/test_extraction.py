@@ -75,6 +75,21 @@ def test_a_word_that_only_begins_a_sentence_is_no_name() -> None:
     assert names(found) == {"Denver"}
 
 
+def test_what_begins_a_heading_a_numbered_line_or_a_cell_is_no_name() -> None:
+    table = "Measure | Site\nOperating profit | Denver\nPay, leave | Legal"
+    assert names(facts(table, kind="table", section=("Dear shareholders,",))) == {"Denver", "Legal"}
+    text = "9.2 Data\n\n9.2.1 Four classes of it, as Denver has them, and Long-term ones."
+    assert names(facts(text, section=("9 Information security", "Finding 3: Denver waits"))) == {"Denver", "Long-term"}
+
+
+def test_a_word_of_a_heading_is_a_name_where_a_sentence_says_so() -> None:
+    assert names(facts("They asked the Console for it.", section=("Console and rules",))) == {"Console"}
+
+
+def test_numerals_are_neither_names_nor_phrases() -> None:
+    assert not names(facts("It took eighteen months. Of eighteen months, Four were dear."))
+
+
 def test_the_facts_of_a_chunk_are_the_same_each_time() -> None:
     assert read(DEAL).digest == read(DEAL).digest
 
