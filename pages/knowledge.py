@@ -23,6 +23,7 @@ from pages._parts.knowing import (
     query_examples,
     several,
     tree_outline,
+    written,
 )
 from pages._parts.library import counted
 from pages._parts.network import legend_rows, part_of, spec, titled, whole_of
@@ -274,7 +275,7 @@ def communities_view(store: GraphStore) -> None:
         inside = store.entities(one.entities[:60])
         data = {
             "title": titled(one),
-            "note": f"level {one.level} · {len(one.entities):,} entities",
+            "note": f"level {one.level} · {len(one.entities):,} entities{written(one.made_by)}",
             "text": one.report,
             "actions": [{"id": "show", "label": "Show in the graph"}],
             "linked": "Its entities, the most connected first",
@@ -298,10 +299,9 @@ def tree_view(view: TreeView) -> None:
             side("summary-side", {"nothing": "Choose a summary to read it, with the passages that it was made of."})
             return
         leaves = workbench.trees.leaves(collection, node.id)
-        made = "without a model" if node.made_by == "keyless" else f"by {node.made_by}"
         data = {
             "title": view.documents.get(node.document, "Over several documents"),
-            "note": f"level {node.level} · of {counted(len(leaves), 'passage')} · written {made}",
+            "note": f"level {node.level} · of {counted(len(leaves), 'passage')}{written(node.made_by)}",
             "text": node.text,
         }
         side("summary-side", data, leaves)

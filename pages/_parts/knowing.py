@@ -10,6 +10,7 @@ from pages._parts.library import counted
 from pages._parts.network import Drawn, titled
 from rag_core.indexing.graph import GraphEstimate, GraphProgress
 from rag_core.indexing.tree import TreeEstimate, TreeProgress
+from rag_core.llm.engine import KeylessEngine
 from rag_core.stores.graph.facts import Community, Entity, GraphStore, Relation, Subgraph, Table
 from rag_core.types import Chunk
 from rag_core.workbench.trees import TreeView
@@ -35,6 +36,11 @@ def cost(what: str, expected: GraphEstimate | TreeEstimate) -> str:
 
 def several(number: int, many: str, one: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
+
+
+def written(made_by: str) -> str:
+    """Who wrote a report or a summary, to go after what else is said of it."""
+    return made_by and f" · written {'without a model' if made_by == KeylessEngine.name else f'by {made_by}'}"
 
 
 def duration(seconds: float) -> str:

@@ -215,6 +215,27 @@ def test_a_build_that_is_cut_among_the_reports_says_so_and_keeps_those_it_has(
     assert (status.state, status.grouped, status.communities, asked) == ("ready", True, 3, [1, 1, 1])
 
 
+def test_reports_that_a_model_failed_on_are_written_without_it_and_asked_for_again(
+    workbench, graphs, collection, tmp_path
+) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", *related("Xa", "Ya", "Za"))
+    good = json.dumps({"title": "Three", "report": "They belong together."})
+
+    def built(*replies: str) -> tuple[str, list[str]]:
+        with a_model(*replies) as (engine, _):
+            making = replace(Names().making("m", model=True), reporter=lambda watch: Reporter(engine, READING, watch))
+            state = graphs.build(collection, making).state
+        return state, sorted(one.made_by for one in graphs.graph(collection).communities())
+
+    refused = "I cannot help with that."  # each time twice: it is asked to reply again
+    assert built(good, refused, refused, good) == ("stale", ["keyless", "scripted", "scripted"])
+    assert built(good) == ("ready", ["scripted"] * 3)
+    put(workbench, collection, tmp_path / "in", "a.jsonl", *related("Xb", "Yb", "Zb"))
+    with pytest.raises(EngineError, match="3 reports"):
+        built(refused)
+    assert graphs.status(collection).communities == 2
+
+
 def test_a_graph_that_lost_a_document_says_that_its_communities_are_old(
     workbench, graphs, collection, tmp_path
 ) -> None:

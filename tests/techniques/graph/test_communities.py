@@ -3,11 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from rag_core.llm.engine import KeylessEngine
 from rag_core.stores.graph.facts import Edges
 from rag_core.techniques.graph.communities import Reporter, communities_of
 from tests.fakes import Watch
+from tests.model_server import Turn, says
 from tests.techniques.graph.worlds import READING, a_graph
 from tests.techniques.scripted import a_model
 
@@ -66,3 +68,18 @@ def test_only_what_has_changed_is_reported_anew(tmp_path: Path) -> None:
     after = list(Reporter(KeylessEngine(), READING, Watch()).communities(graph))
     assert all("Ledgerline" not in one.report for one in after)
     graph.close()
+
+
+@pytest.mark.parametrize(
+    "turn", [says("no JSON"), says('{"title": "", "report": ""}'), Turn(['{"title": "Ne'], cut=True), Turn(status=503)]
+)
+def test_a_model_that_fails_on_a_report_gives_way_to_central_sentences_and_the_call_says_so(
+    tmp_path: Path, turn: Turn
+) -> None:
+    graph, watch = a_graph(tmp_path), Watch()
+    with a_model(turn) as (engine, _):
+        told = list(Reporter(engine, READING, watch).communities(graph))
+    graph.close()
+    assert any("InnovateCorp announced an agreement to acquire" in one.report for one in told)
+    assert {call.engine for call in watch.calls} == {"keyless"}
+    assert all("nswered without it" in call.note for call in watch.calls)
