@@ -74,7 +74,8 @@ def import_dialog() -> None:
 def delete_dialog(run_id: str) -> None:
     run = workbench.run(run_id)
     st.text(run.question if run else "It is gone already.")
-    st.caption("Its record goes for good, and its answer is not remembered any more. Export it first to keep it.")
+    ledger = "; so do the runs that its ledger asked" if workbench.ledgers.get(run_id) else ""
+    st.caption(f"Its record goes for good{ledger}. Its answer is not remembered any more. Export it first to keep it.")
     if keep_or("Delete") and tried(lambda: workbench.delete_run(run_id)):
         go_to({})
         changed()

@@ -6,6 +6,7 @@ import { bus, graded, tell } from "./runs.js";
 const A_PAGE = 50;
 const LOOK_AGAIN_MS = 2000;
 const RESULTS = { answered: "answered", refused: "refused", stopped: "stopped", failed: "failed", running: "running" };
+const LEDGERS = { with: "with ledger runs", only: "ledger runs alone" };
 const TIMES = [[1, "today"], [7, "last 7 days"], [30, "last 30 days"]];
 
 /** Draw `data`: {selected, version}. What is chosen reaches the page as `open` and `compare`. */
@@ -51,11 +52,13 @@ async function load(state, more = false) {
   clearTimeout(state.timer);
   const offset = more ? state.list.runs.length : 0;
   const limit = more ? A_PAGE : Math.max(A_PAGE, state.list?.runs.length ?? 0);
-  const asked = new URLSearchParams({ ...Object.fromEntries(Object.entries(state.query).filter(([, value]) => value)), offset, limit });
+  // What ledgers asked is left out until somebody asks for it, or for one ledger's.
+  const ledgers = state.query.ledger_of ? "only" : "without";
+  const asked = new URLSearchParams({ ledgers, ...Object.fromEntries(Object.entries(state.query).filter(([, value]) => value)), offset, limit });
   const turn = (state.turn = (state.turn ?? 0) + 1);
   const found = await fetch(`/v1/runs?${asked}`).then((answer) => answer.json()).catch(() => ({ error: "The list cannot be reached; is the app still running?" }));
   if (turn !== state.turn || state.root.state !== state) return; // something else was asked meanwhile, or the page was left
-  state.list = found.error ? { runs: [], found: 0, kept: 0, choices: {}, error: found.error } : { ...found, runs: more ? [...state.list.runs, ...found.runs] : found.runs };
+  state.list = found.error ? { runs: [], found: 0, kept: 0, ledger_runs: 0, choices: {}, error: found.error } : { ...found, runs: more ? [...state.list.runs, ...found.runs] : found.runs };
   draw(state);
   if (state.list.runs.some(({ result }) => result === "running")) state.timer = setTimeout(() => load(state), LOOK_AGAIN_MS);
 }
@@ -65,14 +68,23 @@ async function load(state, more = false) {
 function draw(state) {
   const { parts, list, query } = state;
   if (!list) return;
-  const narrowed = Object.values(query).some(Boolean);
-  parts.tools.hidden = !list.kept;
+  const { ledgers, ledger_of: of, ...others } = query;
+  const narrowed = Object.values(others).some(Boolean);
+  parts.tools.hidden = !(list.kept || narrowed || list.ledger_runs);
   const focused = state.root.getRootNode().activeElement?.dataset?.does;
   drawNarrow(state);
-  parts.count.replaceChildren(...[list.kept > 0 && h("small", { role: "status" }, narrowed ? `${list.found.toLocaleString("en")} of ${plural(list.kept, "run")}` : plural(list.kept, "run")),
+  parts.count.replaceChildren(...[(list.kept > 0 || list.ledger_runs > 0) && h("small", { role: "status" }, counted(state, narrowed)),
+    of && h("button", { type: "button", class: "btn", "data-does": "all", onclick: () => showAll(state, `ledger-${of}`) }, "Show all runs"),
     list.kept > 1 && comparing(state)].flat().filter(Boolean));
-  parts.list.replaceChildren(...(list.runs.length ? days(state) : [nothing(state, narrowed)]));
-  if (focused) state.root.querySelector(`[data-does="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  parts.list.replaceChildren(...(list.runs.length ? days(state) : [nothing(state, narrowed || ledgers || of)]));
+  if (focused) focusOn(state, focused);
+}
+
+/** How many runs there are; what is left out is counted too. */
+function counted({ list, query }, narrowed) {
+  const kept = plural(list.kept, query.ledger_of || query.ledgers === "only" ? "ledger run" : "run");
+  const left = !query.ledger_of && !query.ledgers && list.ledger_runs > 0 && `, without ${plural(list.ledger_runs, "ledger run")}`;
+  return [narrowed && `${list.found.toLocaleString("en")} of `, kept, query.ledger_of && " of one run", left].filter(Boolean).join("");
 }
 
 function drawNarrow(state) {
@@ -82,7 +94,8 @@ function drawNarrow(state) {
   const same = (names = []) => Object.fromEntries(names.map((name) => [name, name]));
   const { plan, engine, collection } = list.choices;
   const times = Object.fromEntries(TIMES.map(([days, words]) => [daysAgo(days), words]));
-  const all = [choice("result", "any result", RESULTS), choice("since", "any time", times), choice("plan", "any plan", same(plan)), choice("engine", "any engine", same(engine)), choice("collection", "any collection", same(collection))];
+  const all = [choice("result", "any result", RESULTS), choice("since", "any time", times), choice("plan", "any plan", same(plan)), choice("engine", "any engine", same(engine)), choice("collection", "any collection", same(collection)),
+    list.ledger_runs > 0 && !query.ledger_of && choice("ledgers", "no ledger runs", LEDGERS)];
   parts.narrow.replaceChildren(...all.filter(Boolean));
 }
 
@@ -106,15 +119,23 @@ function comparing(state) {
 function nothing(state, narrowed) {
   if (state.list.error) return h("p", { class: "nothing" }, state.list.error);
   if (narrowed) return h("div", { class: "empty" }, h("p", {}, "No run is so."), h("button", { type: "button", class: "btn", onclick: () => {
-    state.query = {};
-    state.parts.find.value = "";
     state.parts.find.focus();
-    load(state);
+    showAll(state);
   } }, "Show all runs"));
   return h("div", { class: "empty" }, h("h2", { class: "lead" }, "No runs yet"),
     h("p", {}, "Whatever you ask is kept here with every step, the evidence and the answer: to be found again, replayed, compared, and sent to others as one file."),
     h("button", { type: "button", class: "btn", onclick: () => state.act("ask", true) }, "Ask a question"));
 }
+
+/** Leave every word and choice but these; the focus goes to what `does` that. */
+async function showAll(state, does, query = {}) {
+  state.query = query;
+  state.parts.find.value = "";
+  await load(state);
+  if (does) focusOn(state, does);
+}
+
+const focusOn = ({ root }, does) => root.querySelector(`[data-does="${CSS.escape(does)}"]`)?.focus({ preventScroll: true });
 
 /** The rows under the day on which they were asked. */
 function days(state) {
@@ -138,7 +159,8 @@ function row(state, run) {
     choosing && h("input", { type: "checkbox", checked: ticked, "aria-label": `Compare: ${run.question}`, "data-does": `tick-${run.id}`, onchange: () => tick(state, run.id) }),
     h("button", { type: "button", class: "bare open", "data-does": `open-${run.id}`, "aria-current": run.id === selected ? "true" : null, onclick: () => open(state, run) },
       h("b", { dir: "auto" }, run.question), run.answer && h("span", { class: "says", dir: "auto" }, run.answer),
-      h("span", { class: "row facts" }, mark(run), run.imported && h("span", { class: "chip", title: "It came from a file." }, "⇥ imported"), h("small", { dir: "auto" }, told.join(" · ")), h("small", { class: "end num" }, new Date(run.created_at).toTimeString().slice(0, 5)))));
+      h("span", { class: "row facts" }, mark(run), run.imported && h("span", { class: "chip", title: "It came from a file." }, "⇥ imported"), run.ledger_of && h("span", { class: "chip", title: "A ledger asked it, to see what each technique buys." }, "⊟ ledger run"), h("small", { dir: "auto" }, told.join(" · ")), h("small", { class: "end num" }, new Date(run.created_at).toTimeString().slice(0, 5)))),
+    run.ledger_runs > 0 && h("div", { class: "asked-for" }, h("button", { type: "button", class: "bare", "data-does": `ledger-${run.id}`, title: "What the ledger of this run asked", onclick: () => showAll(state, "all", { ledger_of: run.id }) }, `⊟ ${plural(run.ledger_runs, "ledger run")}`)));
 }
 
 /** How it ended, as a sign and a word. */

@@ -133,7 +133,7 @@ function drawAnswer({ view, answer, questions, act }) {
   const question = view.question ?? questions[view.id] ?? "";
   const asked = [view.plan?.name, view.engine, view.collection, (view.documents ?? []).join(", "), view.created_at && moment(view.created_at)].filter(Boolean);
   const head = h("div", { class: "asked" }, h("h2", { class: "lead", dir: "auto" }, question),
-    h("p", { class: "row" }, h("small", { dir: "auto" }, asked.join(" · ")), view.imported && h("span", { class: "chip", title: "It came from a file; its documents may not be here." }, `⇥ imported ${moment(view.imported)}`)));
+    h("p", { class: "row" }, h("small", { dir: "auto" }, asked.join(" · ")), view.imported && h("span", { class: "chip", title: "It came from a file; its documents may not be here." }, `⇥ imported ${moment(view.imported)}`), view.ledger_of && h("span", { class: "chip", title: "A ledger asked it, to see what each technique buys." }, "⊟ ledger run")));
   const before = answer.lastElementChild;
   const card = answerCard(view, act, before);
   if (card === before) answer.firstElementChild.replaceWith(head);

@@ -66,7 +66,7 @@ async def run_list(request: Request) -> Response:
         names = ", ".join(sorted({str(fault["loc"][0]) for fault in error.errors()}))
         return JSONResponse({"error": f"The list cannot be narrowed so: see {names}."}, status_code=400)
     found = await run_in_threadpool(get_workbench().runs, query, offset=min(offset, MOST), limit=min(limit, MOST))
-    choices = await run_in_threadpool(get_workbench().run_choices)
+    choices = await run_in_threadpool(get_workbench().run_choices, query)
     return JSONResponse({**found.model_dump(mode="json"), "choices": choices.model_dump()}, headers=FRESH)
 
 

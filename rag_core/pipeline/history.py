@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from rag_core.errors import StoreError
-from rag_core.pipeline.listing import LISTING_SCHEMA, RunChoices, RunInfo, RunList, RunQuery, condition, row_of
+from rag_core.pipeline.listing import LISTED, LISTING_SCHEMA, RunChoices, RunInfo, RunList, RunQuery, condition, row_of
 from rag_core.pipeline.run import Run
 from rag_core.techniques.base import Turn
 from rag_core.types import Value
@@ -23,9 +23,6 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE INDEX IF NOT EXISTS runs_by_chat ON runs (chat, created_at);
 CREATE INDEX IF NOT EXISTS runs_by_time ON runs (created_at);
 """
-
-
-_LISTED = ",".join(RunInfo.model_fields)
 
 
 class ChatInfo(Value):
@@ -46,6 +43,7 @@ class History:
         self._db.execute("PRAGMA journal_mode=WAL")
         # A run lost in a power cut can be asked again; a sync for each would cost more than the search.
         self._db.execute("PRAGMA synchronous=NORMAL")
+        self._drop_other_list()
         self._db.executescript(_SCHEMA + LISTING_SCHEMA)
         self._list_all()
 
@@ -106,18 +104,25 @@ class History:
     def find(self, query: RunQuery, offset: int = 0, limit: int = 50) -> RunList:
         """The runs that a query finds, the newest first."""
         where, values = condition(query)
-        page = f"SELECT {_LISTED} FROM listed WHERE {where} ORDER BY created_at DESC, id LIMIT ? OFFSET ?"
-        [(found, kept)] = self._rows(
-            f"SELECT (SELECT COUNT(*) FROM listed WHERE {where}), (SELECT COUNT(*) FROM listed)", *values
-        )
+        page = f"SELECT {LISTED} FROM listed WHERE {where} ORDER BY created_at DESC, id LIMIT ? OFFSET ?"
         rows = self._rows(page, *values, limit, offset)
         runs = tuple(RunInfo(**dict(zip(RunInfo.model_fields, row, strict=True))) for row in rows)
-        return RunList(runs=runs, found=found, kept=kept)
+        found, kept, asked = (self._count(one) for one in (query, query.widest(), RunQuery(ledgers="only")))
+        return RunList(runs=runs, found=found, kept=kept, ledger_runs=asked)
 
-    def choices(self) -> RunChoices:
-        """What the runs can be narrowed by."""
+    def of_ledger(self, run_id: str) -> list[str]:
+        """The runs that the ledger of a run asked."""
+        return [id_ for (id_,) in self._rows("SELECT id FROM listed WHERE ledger_of = ?", run_id)]
+
+    def choices(self, query: RunQuery) -> RunChoices:
+        """What the runs can be narrowed by, whatever else a query says."""
+        where, values = condition(query.widest())
         names = {
-            column: tuple(name for (name,) in self._rows(f"SELECT DISTINCT {column} FROM listed ORDER BY 1") if name)
+            column: tuple(
+                name
+                for (name,) in self._rows(f"SELECT DISTINCT {column} FROM listed WHERE {where} ORDER BY 1", *values)
+                if name
+            )
             for column in RunChoices.model_fields
         }
         return RunChoices(**names)
@@ -143,6 +148,17 @@ class History:
         row = row_of(run)
         marks = ",".join("?" * len(row))
         self._db.execute(f"INSERT OR REPLACE INTO listed ({','.join(row)}) VALUES ({marks})", tuple(row.values()))
+
+    def _count(self, query: RunQuery) -> int:
+        where, values = condition(query)
+        [(count,)] = self._rows(f"SELECT COUNT(*) FROM listed WHERE {where}", *values)
+        return count
+
+    def _drop_other_list(self) -> None:
+        """A list that another version made is made anew from the records."""
+        columns = {name for _, name, *_ in self._rows("PRAGMA table_info(listed)")}
+        if columns and "ledger_of" not in columns:
+            self._db.execute("DROP TABLE listed")
 
     def _list_all(self) -> None:
         """Rows for the runs that were kept before there was a list."""

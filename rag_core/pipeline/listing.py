@@ -18,11 +18,14 @@ LISTING_SCHEMA = """
 CREATE TABLE IF NOT EXISTS listed (
     id TEXT PRIMARY KEY, created_at TEXT NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, plan TEXT NOT NULL,
     engine TEXT NOT NULL, collection TEXT NOT NULL, result TEXT NOT NULL, seconds REAL NOT NULL, calls INT NOT NULL,
-    supported INT NOT NULL, sentences INT NOT NULL, imported TEXT, words TEXT NOT NULL);
+    supported INT NOT NULL, sentences INT NOT NULL, imported TEXT, ledger_of TEXT NOT NULL, words TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS listed_by_time ON listed (created_at);
+CREATE INDEX IF NOT EXISTS listed_by_ledger ON listed (ledger_of);
 """
 
 _ANSWER_CHARS = 300
+_NAMED = ("plan", "engine", "collection", "result", "ledger_of")
+_LEDGERS = {"with": "1", "without": "ledger_of = ''", "only": "ledger_of != ''"}
 
 
 class RunInfo(Value):
@@ -41,6 +44,13 @@ class RunInfo(Value):
     supported: int = Field(description="Sentences that are fully supported.")
     sentences: int
     imported: str | None = None
+    ledger_of: str = ""
+    ledger_runs: int = Field(default=0, description="Runs that its own ledger asked.")
+
+
+_COUNTED = "(SELECT COUNT(*) FROM listed asked WHERE asked.ledger_of = listed.id)"
+LISTED = ",".join(_COUNTED if name == "ledger_runs" else name for name in RunInfo.model_fields)
+"""The fields of a `RunInfo` in SQL."""
 
 
 class RunQuery(Value):
@@ -53,6 +63,12 @@ class RunQuery(Value):
     result: RunResult | Literal[""] = ""
     since: str = Field(default="", description="ISO 8601, UTC; a date alone is its first moment.")
     before: str = Field(default="", description="ISO 8601, UTC.")
+    ledgers: Literal["with", "without", "only"] = Field(default="with", description="What ledgers asked.")
+    ledger_of: str = Field(default="", description="Id of a run: only what its ledger asked.")
+
+    def widest(self) -> RunQuery:
+        """All that can be found without other words and choices."""
+        return RunQuery(ledgers=self.ledgers, ledger_of=self.ledger_of)
 
 
 class RunList(Value):
@@ -60,7 +76,8 @@ class RunList(Value):
 
     runs: tuple[RunInfo, ...]
     found: int = Field(description="Runs that the query finds, on all pages.")
-    kept: int = Field(description="Runs in all.")
+    kept: int = Field(description="Runs in all, with those of ledgers where the query has them.")
+    ledger_runs: int = Field(description="Runs that ledgers asked, in all.")
 
 
 class RunChoices(Value):
@@ -89,18 +106,20 @@ def info_of(run: Run) -> RunInfo:
         supported=sum(sentence.support == "fully_supported" for sentence in run.sentences),
         sentences=len(run.sentences),
         imported=run.imported,
+        ledger_of=run.ledger_of,
     )
 
 
 def row_of(run: Run) -> dict[str, object]:
     """The row of a run as the table has it."""
-    return {**info_of(run).model_dump(), "words": f"{run.question}\n{run.final_answer}".casefold()}
+    row = info_of(run).model_dump(exclude={"ledger_runs"})
+    return {**row, "words": f"{run.question}\n{run.final_answer}".casefold()}
 
 
 def condition(query: RunQuery) -> tuple[str, list[str]]:
     """The query as SQL over `listed`, with its values."""
     asked = [("instr(words, ?) > 0", word) for word in query.words.casefold().split()]
-    asked += [(f"{column} = ?", getattr(query, column)) for column in ("plan", "engine", "collection", "result")]
+    asked += [(f"{column} = ?", getattr(query, column)) for column in _NAMED]
     asked += [("created_at >= ?", query.since), ("created_at < ?", query.before)]
     narrowing = [(sql, value) for sql, value in asked if value]
-    return " AND ".join(sql for sql, _ in narrowing) or "1", [value for _, value in narrowing]
+    return " AND ".join([_LEDGERS[query.ledgers], *(sql for sql, _ in narrowing)]), [value for _, value in narrowing]

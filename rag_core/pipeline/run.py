@@ -92,6 +92,7 @@ class Run(Value):
         default=None, description="None for a run of its own; else its cost is what came after it left its parent."
     )
     imported: str | None = Field(default=None, description="When it came from a file; None: asked here.")
+    ledger_of: str = Field(default="", description="Id of the run whose ledger asked this; empty where none did.")
 
 
 class RunEvent(Value):

@@ -98,6 +98,7 @@ class Request:
     turns: tuple[Turn, ...] = ()
     contexts: int = 10
     branch: Branch | None = None
+    ledger_of: str = ""
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     created_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
@@ -450,6 +451,7 @@ def _record(
         prompts=tuple(watch.prompts),
         techniques=_uses(request.plan, state, spans),
         branch=request.branch,
+        ledger_of=request.ledger_of,
     )
 
 

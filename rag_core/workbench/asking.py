@@ -49,6 +49,7 @@ class Asked:
     turns: tuple[Turn, ...] = ()
     contexts: int = 10
     picture: Path | None = None
+    ledger_of: str = ""
 
 
 class Asking:
@@ -131,6 +132,7 @@ class Asking:
             chat=asked.chat,
             turns=asked.turns,
             contexts=asked.contexts,
+            ledger_of=asked.ledger_of,
         )
         with_ = self._over([collection], engine, asked.picture)
         if asked.collection or found:

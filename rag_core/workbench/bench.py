@@ -595,12 +595,12 @@ class Workbench:
         """The runs that a query finds, all where none is given, the newest first."""
         return self._history.find(query or RunQuery(), offset, limit)
 
-    def run_choices(self) -> RunChoices:
+    def run_choices(self, query: RunQuery | None = None) -> RunChoices:
         """The plans, engines and collections that the runs can be narrowed by."""
-        return self._history.choices()
+        return self._history.choices(query or RunQuery())
 
     def delete_run(self, run_id: str) -> None:
-        """Forget a run with its ledger, and its answer where that was remembered.
+        """Forget a run with its ledger and what that asked, and its answer where that was remembered.
 
         Raises:
             RagError: It is still under way.
@@ -608,9 +608,11 @@ class Workbench:
         """
         if (live := self._live.get(run_id)) and not live.done:
             raise RagError("This run is still under way: stop it, then delete it.")
+        self.ledgers.forget(run_id)
+        for asked in self._history.of_ledger(run_id):
+            self.delete_run(asked)
         self._history.delete(run_id)
         self._memories.forget([run_id])
-        self.ledgers.forget(run_id)
 
     def import_run(self, data: bytes) -> Run:
         """Keep a run from a file that `to_file` made, beside all others; the same one a second time is not kept again.
@@ -622,10 +624,11 @@ class Workbench:
             RunFileError: It is no such file, or has what cannot be kept.
             StoreError: The disk is full or cannot be written.
         """
-        # A chat is this machine's: a run of another one must not become a turn of it.
-        given = from_file(data).model_copy(update={"chat": "", "feedback": None, "imported": None})
+        # Chats and ledgers are this machine's: a run of another one must not become a part of one.
+        own: dict[str, Any] = {"chat": "", "feedback": None, "imported": None, "ledger_of": ""}
+        given = from_file(data).model_copy(update=own)
         here = self._history.get(given.id)
-        if here and here.model_copy(update={"chat": "", "feedback": None, "imported": None}) == given:
+        if here and here.model_copy(update=own) == given:
             return here
         now = datetime.now(UTC).isoformat(timespec="seconds")
         kept = given.model_copy(update={"imported": now, "id": uuid.uuid4().hex if here else given.id})
@@ -778,6 +781,7 @@ class Workbench:
             created_at=request.created_at,
             status="running",
             branch=request.branch,
+            ledger_of=request.ledger_of,
         )
         watched = self._live.get(request.id) is not None  # somebody may come back for it before it is over
         packing = Packing()

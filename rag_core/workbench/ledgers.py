@@ -260,6 +260,7 @@ class Ledgers:
                 run.documents,
                 "keyless" if _keyless(run) else "model",
                 turns=self._turns(run),
+                ledger_of=run.id,
             )
         )
         live = self._live(run_id)

@@ -57,7 +57,9 @@ def texts(app: AppTest) -> str:
 
 
 def test_the_list_is_narrowed_by_its_address(client: TestClient, run: Run) -> None:
-    found = client.get("/v1/runs", params={"words": "TIDE measured", "collection": COLLECTION, "limit": 1}).json()
+    found = client.get(
+        "/v1/runs", params={"words": "TIDE measured", "collection": COLLECTION, "ledgers": "without", "limit": 1}
+    ).json()
     assert [one["question"] for one in found["runs"]] == [QUESTION]
     assert COLLECTION in found["choices"]["collection"]
     assert client.get("/v1/runs", params={"words": "no such words here"}).json()["runs"] == []

@@ -72,7 +72,7 @@ def test_a_row_says_how_the_run_ended(history: History) -> None:
     rows = {run.id: run for run in history.find(RunQuery()).runs}
     assert (rows["rise"].answer, rows["rise"].supported, rows["rise"].sentences) == ("It rose by 100%.", 1, 2)
     assert rows["broken"].answer == "No model."
-    assert history.choices().model_dump() == {
+    assert history.choices(RunQuery()).model_dump() == {
         "plan": ("fast", "quality"),
         "engine": ("gpt", "keyless"),
         "collection": ("Papers", "Ships"),
@@ -88,10 +88,30 @@ def test_a_row_follows_its_run_and_goes_with_it(history: History) -> None:
     assert history.find(RunQuery()).kept == 3
 
 
-def test_runs_that_were_kept_before_there_was_a_list_are_in_it(history: History, tmp_path: Path) -> None:
+def test_what_a_ledger_asked_is_left_out_shown_and_counted_as_the_query_says(history: History) -> None:
+    for name in ("hyde", "rerank"):
+        history.keep(a_run(name, question="tide?", ledger_of="rise", plan={"name": f"fast without {name}"}))
+    page = history.find(RunQuery(words="tide", ledgers="without"))
+    assert ([run.id for run in page.runs], page.found, page.kept, page.ledger_runs) == (["rise"], 1, 4, 2)
+    assert page.runs[0].ledger_runs == 2
+    assert found(history, words="tide") == ["hyde", "rerank", "rise"]
+    assert found(history, ledgers="only") == ["hyde", "rerank"]
+    page = history.find(RunQuery(ledger_of="rise", plan="fast without hyde"))
+    assert ([run.id for run in page.runs], page.kept) == (["hyde"], 2)
+    assert history.of_ledger("rise") == ["hyde", "rerank"]
+    assert history.choices(RunQuery(ledgers="without", plan="quality")).plan == ("fast", "quality")
+    assert "fast without hyde" in history.choices(RunQuery()).plan
+
+
+@pytest.mark.parametrize(
+    "before", ["DROP TABLE listed", "DROP INDEX listed_by_ledger; ALTER TABLE listed DROP ledger_of"]
+)
+def test_runs_that_were_kept_before_there_was_this_list_are_in_it(
+    history: History, tmp_path: Path, before: str
+) -> None:
     history.close()
-    with sqlite3.connect(tmp_path / "runs.sqlite") as before:
-        before.execute("DROP TABLE listed")
+    with sqlite3.connect(tmp_path / "runs.sqlite") as database:
+        database.executescript(before)
     assert found(History(tmp_path / "runs.sqlite"), words="tide") == ["rise"]
 
 

@@ -11,6 +11,8 @@ from rag_core.evaluation.grading import Grader
 from rag_core.evaluation.ledger import Ledger
 from rag_core.llm.connections import ModelConnection
 from rag_core.llm.reading.reading import Reading
+from rag_core.pipeline.exchange import to_file
+from rag_core.pipeline.listing import RunQuery
 from rag_core.pipeline.plan import PRESETS
 from rag_core.pipeline.run import Run
 from rag_core.workbench import Workbench
@@ -98,6 +100,10 @@ def test_a_ledger_asks_again_without_each_technique_that_ran(birds: Workbench) -
         assert without.plan["techniques"].keys() == run.plan["techniques"].keys() - {entry.technique}
         assert (entry.verdict, entry.reason) == ("no difference", "The answer is the same, word for word.")
     assert all(entry.why for entry in ledger.entries if entry.state == "not_run")
+    listed = birds.runs(RunQuery(ledger_of=run.id))
+    assert {ledger.base, *(entry.run for entry in asked)} < {one.id for one in listed.runs}
+    assert listed.found == expected.runs
+    assert run.id in {one.id for one in birds.runs(RunQuery(ledgers="without")).runs}
 
 
 def test_a_technique_that_brings_the_answer_pays(birds: Workbench) -> None:
@@ -165,7 +171,7 @@ def test_a_ledger_of_a_run_whose_collection_is_gone_says_so(birds: Workbench) ->
     assert all("Hens" in why and "report this" not in why for why in told)
 
 
-def test_a_deleted_run_takes_its_ledger_along_and_a_made_one_holds_no_run(birds: Workbench) -> None:
+def test_a_deleted_run_takes_its_ledger_and_what_that_asked_along_and_a_made_one_holds_no_run(birds: Workbench) -> None:
     run = birds.ask(QUESTION, plan=PRESETS["simple"], collection="Birds", engine="keyless")
     made(birds, run)
     live = birds.ledgers.live(run.id)
@@ -174,3 +180,12 @@ def test_a_deleted_run_takes_its_ledger_along_and_a_made_one_holds_no_run(birds:
     birds.delete_run(run.id)
     assert birds.ledgers.get(run.id) is None
     assert not (birds.settings.data_dir / "ledgers" / f"{run.id}.json").exists()
+    assert birds.run(live.record.base) is None
+    assert not birds.runs(RunQuery(ledger_of=run.id)).runs
+
+
+def test_an_imported_run_is_of_no_ledger(birds: Workbench) -> None:
+    run = birds.ask(QUESTION, plan=PRESETS["simple"], collection="Birds", engine="keyless")
+    elsewhere = run.model_copy(update={"id": "asked-elsewhere", "ledger_of": "gone"})
+    assert birds.import_run(to_file(elsewhere)).ledger_of == ""
+    assert "asked-elsewhere" in {one.id for one in birds.runs(RunQuery(ledgers="without")).runs}
