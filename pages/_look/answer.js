@@ -127,17 +127,19 @@ function beside(view, act) {
   return [to("compare", "Compare", "Ask this with another plan, side by side"), to("pays", "What paid?", "What did each technique buy? Ask this again without each in turn")];
 }
 
+const SELF_CHECK = "How good the run itself found its answer; Compare has one critic grade every run alike.";
+
 function facts(view) {
   const quality = view.quality_achieved;
   const known = quality !== null && quality !== undefined && !view.refused;
   const grade = quality >= 0.85 ? "full" : quality >= 0.5 ? "part" : "none";
   const times = view.healing_attempts ?? 0;
   const before = draftQuality(view);
-  const score = `quality ${typeof before === "number" && times ? `${before.toFixed(2)} → ` : ""}${known ? quality.toFixed(2) : ""}${times ? `, healed ${["once", "twice"][times - 1] ?? `${times} times`}` : ""}`;
+  const score = `self-check ${typeof before === "number" && times ? `${before.toFixed(2)} → ` : ""}${known ? quality.toFixed(2) : ""}${times ? `, healed ${["once", "twice"][times - 1] ?? `${times} times`}` : ""}`;
   return [
     view.status === "stopped" && h("span", { class: "chip part" }, "◐ stopped"),
-    known && (healings(view) ? h("button", { type: "button", class: `chip ${grade}`, title: "See the draft and what changed", onclick: () => tell("show", { run: view.id, tab: "healing" }) }, score)
-      : h("span", { class: `chip ${grade}`, title: (view.issues ?? []).join(" ") || null }, score)),
+    known && (healings(view) ? h("button", { type: "button", class: `chip ${grade}`, title: `${SELF_CHECK} See the draft and what changed.`, onclick: () => tell("show", { run: view.id, tab: "healing" }) }, score)
+      : h("span", { class: `chip ${grade}`, title: [SELF_CHECK, ...(view.issues ?? [])].join(" ") }, score)),
     h("span", { class: "chip" }, plural(view.searches ?? 0, "search", "searches")),
     h("span", { class: "chip" }, plural(view.usage?.model_calls ?? 0, "model call")),
     h("span", { class: "chip num" }, seconds(view.seconds ?? 0)),

@@ -57,7 +57,7 @@ function status(view, compared, changed, act) {
   const shade = !grade?.answered ? "" : grade.quality >= 0.85 ? "full" : grade.quality >= 0.5 ? "part" : "none";
   const state = {
     running: () => [h("span", { class: "chip on" }, h("i", { class: "pulse", "aria-hidden": "true" }), "running"), h("button", { type: "button", class: "btn end", "data-key": `stop-${view.id}`, onclick: () => act.stop(view.id) }, "Stop")],
-    done: () => [grade?.answered && h("span", { class: `chip ${shade}`, title: "Mean support of its sentences, less what the answer leaves unasked. Judged for every column alike." }, `${graded[shade]} quality ${grade.quality.toFixed(2)}`),
+    done: () => [grade?.answered && h("span", { class: `chip ${shade}`, title: "The critic's grade: the mean support of its sentences, less what the answer leaves unasked. Every column is graded alike, whatever its own self-check found." }, `${graded[shade]} grade ${grade.quality.toFixed(2)}`),
       view.refused && h("span", { class: "chip" }, "○ no answer in the documents")],
     stopped: () => [h("span", { class: "chip part" }, "◐ stopped")],
     failed: () => [h("span", { class: "chip none" }, "○ failed")],

@@ -206,7 +206,7 @@ function legend({ several }) {
   return h("p", { class: "legend" },
     several && [h("span", {}, h("i", { class: "sq shared" }, "1"), "in more than one column"), h("span", {}, h("i", { class: "sq own" }, "2"), "in this column alone"), h("span", {}, h("i", { class: "sq gone" }, "3"), "cited elsewhere, not found here")],
     h("span", {}, h("i", { class: "sq cited" }, "4"), "cited"), several && h("span", {}, h("b", { class: "move" }, "▲ 2"), "places higher than in the first column"),
-    h("span", {}, "A number is the same chunk in every column; quality and support are judged for all of them by the same critic."));
+    h("span", {}, "A number is the same chunk in every column; grade and support are one critic's, for all of them alike."));
 }
 
 function teaching(state) {

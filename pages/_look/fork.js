@@ -6,7 +6,7 @@ import { bus, labelOf, tell } from "./runs.js";
 
 const KINDS = {
   queries: "search for something else", search: "search the documents all the same", retrieved: "overrule the verdict on the evidence",
-  draft: "edit the draft", quality: "overrule the quality", plan: "go on with the plan on the left", again: "do it once more",
+  draft: "edit the draft", quality: "overrule the self-check", plan: "go on with the plan on the left", again: "do it once more",
 };
 const VERDICTS = ["correct", "ambiguous", "incorrect"];
 
@@ -161,7 +161,7 @@ function stepName(view, offers, step, at) {
 function fieldsOf(edit) {
   if (edit.kind === "queries") return edit.queries.map((query, at) => h("input", { name: "query", dir: "auto", maxlength: 2000, required: true, value: query, "aria-label": edit.queries.length > 1 ? `Sub-question ${at + 1}` : "Query" }));
   if (edit.kind === "draft") return h("textarea", { name: "text", rows: 4, dir: "auto", maxlength: 20000, required: true, "aria-label": "Draft" }, edit.text);
-  if (edit.kind === "quality") return h("label", {}, h("small", {}, "quality, 0 to 1"), h("input", { name: "quality", type: "number", min: 0, max: 1, step: 0.01, required: true, value: edit.quality }));
+  if (edit.kind === "quality") return h("label", {}, h("small", {}, "self-check, 0 to 1"), h("input", { name: "quality", type: "number", min: 0, max: 1, step: 0.01, required: true, value: edit.quality }));
   if (edit.kind === "retrieved") return h("label", {}, h("small", {}, "the evidence is"), choice("verdict", edit.verdict, VERDICTS.map((one) => [one, one]), () => {}));
   return null;
 }

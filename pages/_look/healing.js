@@ -1,4 +1,4 @@
-/* Healing: the draft and each attempt side by side, with what changed word by word, why, and the quality of each. */
+/* Healing: the draft and each attempt side by side, with what changed word by word, why, and the self-check of each. */
 
 import { h, svg } from "./dom.js";
 import { chunkNumbers } from "./facts.js";
@@ -14,7 +14,7 @@ const versionsOf = (view) => spansOf(view, "self_correct").sort((one, other) => 
 /** How many attempts and versions a run has beside its draft. */
 export const healings = (view) => attemptsOf(view).length + Math.max(0, versionsOf(view).length - 1);
 
-/** The quality before the first attempt; undefined where nothing was healed. */
+/** The self-check before the first attempt; undefined where nothing was healed. */
 export const draftQuality = (view) => attemptsOf(view)[0]?.quality_before;
 
 export function healing(view) {
@@ -29,7 +29,7 @@ function healed(view, attempts) {
   const draft = { title: "Draft", quality: first.quality_before, shown: !shown, body: first.diff?.length ? first.diff.filter(([op]) => opOf(op) !== "ins").map(([, text]) => text).join("") : "", issues: first.issues ?? [] };
   return [
     h("div", { class: "row head" }, h("h2", {}, "Healing"), curve([first.quality_before, ...attempts.map(({ quality_after: after }) => after)], target),
-      h("small", {}, `quality by attempt; the dashed line is the target ${target.toFixed(2)}`)),
+      h("small", {}, `self-check by attempt; the dashed line is the target ${target.toFixed(2)}`)),
     h("div", { class: "columns" }, column(draft, target, draft.issues.length > 0 && h("ul", { class: "told" }, draft.issues.map((issue) => h("li", { dir: "auto" }, h("span", { "aria-hidden": "true" }, "○ "), issue)))),
       attempts.map((attempt) => column({
         title: `Attempt ${attempt.attempt}`, quality: attempt.quality_after, shown: attempt === shown, searched: attempt.query,
@@ -70,7 +70,7 @@ const opOf = (op) => ({ i: "ins", "+": "ins", d: "del", "-": "del" })[op[0]] ?? 
 
 const drawnDiff = (diff) => diff.map(([op, text]) => (opOf(op) ? h(opOf(op), {}, text) : text));
 
-/** The quality of the draft and of each attempt, with the target as a dashed line. */
+/** The self-check of the draft and of each attempt, with the target as a dashed line. */
 function curve(qualities, target) {
   const known = qualities.filter((quality) => typeof quality === "number");
   const low = Math.min(...known, target) - 0.05;
@@ -78,7 +78,7 @@ function curve(qualities, target) {
   const { width, height, edge } = CURVE;
   const x = (at) => edge + (at * (width - 2 * edge)) / Math.max(1, known.length - 1);
   const y = (quality) => height - edge - ((quality - low) / (high - low)) * (height - 2 * edge);
-  return svg("svg", { class: "curve", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Quality ${known.map((quality) => quality.toFixed(2)).join(", then ")}; target ${target.toFixed(2)}` },
+  return svg("svg", { class: "curve", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Self-check ${known.map((quality) => quality.toFixed(2)).join(", then ")}; target ${target.toFixed(2)}` },
     svg("line", { class: "target", x1: 0, x2: width, y1: y(target), y2: y(target) }),
     svg("polyline", { points: known.map((quality, at) => `${x(at).toFixed(1)},${y(quality).toFixed(1)}`).join(" ") }),
     known.map((quality, at) => svg("circle", { cx: x(at), cy: y(quality), r: 3.5 })));

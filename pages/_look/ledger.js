@@ -83,7 +83,7 @@ function table(state, record) {
   const left = record.entries.filter((entry) => entry.state === "not_run");
   const judged = shown.filter((entry) => entry.verdict);
   const paid = judged.some(({ difference }) => difference.more.model_calls || difference.more.tokens) || record.cost.model_calls > 0;
-  const columns = ["technique", "verdict", "quality it bought", "supported", "evidence", "answer without it", "time it took", ...(paid ? ["model calls", "tokens", "cost"] : []), "side by side"];
+  const columns = ["technique", "verdict", "grade it bought", "supported", "evidence", "answer without it", "time it took", ...(paid ? ["model calls", "tokens", "cost"] : []), "side by side"];
   const running = record.state === "running";
   return [
     h("p", { class: "intro" }, `${capital(record.plan)} asked again without each one in turn; left of an arrow with it, right without. One question is a hint, not a proof.`),
@@ -92,7 +92,7 @@ function table(state, record) {
       h("table", {}, h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, shown.map((entry) => row(state, record, entry, labels[entry.technique] ?? entry.technique, paid, columns.length))))),
     left.length > 0 && h("details", {}, h("summary", {}, `${plural(left.length, "technique")} did not run`), h("dl", {}, left.map(({ technique, why }) => [h("dt", {}, labels[technique] ?? technique), h("dd", {}, why)]))),
-    h("details", {}, h("summary", {}, "How this is judged"), h("p", {}, "No right answer is known here. One critic judges every run alike: how far what a sentence cites holds it, and how much of the question the answer takes up. A technique pays here when the quality with it is higher by 0.05 or more, or when only with it there is an answer that its citations hold; it costs here the other way round. Anything less is no difference. Time and calls are shown beside the verdict and are no part of it; a time that is within what two runs with everything differ by is told as ≈ 0.")),
+    h("details", {}, h("summary", {}, "How this is judged"), h("p", {}, "No right answer is known here. One critic judges every run alike: how far what a sentence cites holds it, and how much of the question the answer takes up. That is the grade; the self-check that a run shows is its own, and is no part of it. A technique pays here when the grade with it is higher by 0.05 or more, or when only with it there is an answer that its citations hold; it costs here the other way round. Anything less is no difference. Time and calls are shown beside the verdict and are no part of it; a time that is within what two runs with everything differ by is told as ≈ 0.")),
   ];
 }
 
@@ -119,7 +119,7 @@ function row(state, record, entry, label, paid, width) {
     h("td", {}, h("button", { type: "button", class: "btn", "data-key": `pair-${entry.technique}`, "aria-label": `See both: with and without ${label}`, title: "With and without it, side by side", onclick: () => state.tell("pair", [record.base, entry.run]) }, "See both")));
 }
 
-/** The quality with it less that without, as a bar to the right where it bought some, to the left where it cost some. */
+/** The grade with it less that without, as a bar to the right where it bought some, to the left where it cost some. */
 function bought(with_, without) {
   if (with_.answered !== without.answered) return with_.answered ? "an answer" : "no answer";
   if (!with_.answered) return "–";

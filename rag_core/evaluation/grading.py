@@ -25,7 +25,12 @@ class Grade(Value):
     sentences: int = 0
     supported: int = Field(default=0, description="Sentences that are fully supported.")
     probability: float = Field(default=0, ge=0, le=1, description="That a sentence is supported: the mean.")
-    quality: float = Field(default=0, ge=0, le=1, description="The mean support, less what the answer leaves unasked.")
+    quality: float = Field(
+        default=0,
+        ge=0,
+        le=1,
+        description="The grade itself: the mean support, less what is left unasked. A run's own is `quality_achieved`.",
+    )
 
 
 class Grader:

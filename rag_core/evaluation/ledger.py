@@ -5,8 +5,8 @@ nothing would change. What is compared are grades of one judge (`grading.py`). T
 
 1. One of the two runs gives an answer and the other none: the answer is better where its citations hold it, at a mean
    probability of at least `HOLDS`; else having said nothing is better.
-2. Both answer, and their qualities differ by at least `MARGIN`: the higher one is better.
-3. Else there is no difference in quality, whatever the words are.
+2. Both answer, and their grades differ by at least `MARGIN`: the higher one is better.
+3. Else there is no difference, whatever the words are.
 
 Better with the technique: it pays here. Better without it: it costs here. One question is a hint and no proof.
 """
@@ -29,7 +29,7 @@ from rag_core.types import Value
 HOLDS = 0.5
 """From this mean probability on an answer counts as held by what it cites: where the critic calls it supported."""
 MARGIN = 0.05
-"""Qualities that are nearer to each other are called equal: the critic's own error is about as large."""
+"""Grades that are nearer to each other are called equal: the critic's own error is about as large."""
 
 Verdict = Literal["pays here", "no difference", "costs here"]
 State = Literal["waiting", "running", "done", "not_run", "stopped", "failed"]

@@ -207,7 +207,7 @@ class Quality(_Edit):
         return state.model_copy(update={"quality": self.quality, "versions": versions})
 
     def said(self, state: RunState) -> str:
-        return f"called the answer's quality {self.quality:.2f}"
+        return f"put the self-check at {self.quality:.2f}"
 
 
 class Draft(_Edit):

@@ -73,7 +73,10 @@ class Run(Value):
     refused: bool = False
     refusal: Refusal | None = None
     confidence: float | None = None
-    quality_achieved: float | None = None
+    quality_achieved: float | None = Field(
+        default=None,
+        description="The self-check: how good the run itself found its answer; None where it did not look.",
+    )
     issues: tuple[str, ...] = ()
     total_hops: int = 0
     iteration_count: int = 0

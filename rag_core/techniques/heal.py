@@ -34,7 +34,9 @@ class HealSettings(TechniqueSettings):
     """How long an answer is healed."""
 
     max_healing: int = Field(default=3, ge=1, le=8, description="Attempts, at most.")
-    quality_target: float = Field(default=0.85, ge=0, le=1, description="An answer this good needs no healing.")
+    quality_target: float = Field(
+        default=0.85, ge=0, le=1, description="An answer whose self-check is this good needs no healing."
+    )
     passages: int = Field(default=4, ge=1, le=15, description="New chunks that an attempt heals with.")
     max_quotes: int = Field(
         default=2, ge=1, le=5, description="Without a model: sentences that an attempt quotes, at most."

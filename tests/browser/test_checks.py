@@ -111,9 +111,9 @@ def test_strips_are_kept_or_struck_and_the_verdict_is_said(run: Locator) -> None
 
 
 def test_healing_shows_draft_attempts_and_what_changed(run: Locator, page: Page) -> None:
-    page.locator(".st-key-chat .a").get_by_role("button", name="quality 0.71 → 0.93, healed twice").click()
+    page.locator(".st-key-chat .a").get_by_role("button", name="self-check 0.71 → 0.93, healed twice").click()
     panel = run.get_by_role("tabpanel")
-    expect(panel.get_by_role("img", name="Quality 0.71, then 0.82, then 0.93; target 0.85")).to_be_visible()
+    expect(panel.get_by_role("img", name="Self-check 0.71, then 0.82, then 0.93; target 0.85")).to_be_visible()
     expect(panel.get_by_role("article", name="Draft")).to_contain_text("soon <img")
     second = panel.get_by_role("article", name="Attempt 2")
     expect(second).to_contain_text("0.93, shown")

@@ -39,7 +39,7 @@ def asked(screen: Locator) -> Locator:
 def test_two_plans_side_by_side_a_plan_taken_over_and_a_ledger_of_it(page: Page, screen: Locator) -> None:
     simple, balanced = (asked(screen).nth(at) for at in (0, 1))
     for column in (simple, balanced):
-        expect(column.locator(".status")).to_contain_text("quality", timeout=120_000)
+        expect(column.locator(".status")).to_contain_text("grade", timeout=120_000)
         expect(column.locator(".totals")).to_contain_text("1/1")
         expect(column.locator(".sq.cited")).to_have_text(["1"])
     expect(balanced.locator(".answer")).to_contain_text("as Simple")
@@ -77,7 +77,7 @@ def test_a_column_that_is_stopped_spoils_no_other(page: Page, screen: Locator, a
     screen.get_by_role("combobox", name="Engine of column 2").select_option("model")
     settled(page)
     quick, slow = (asked(screen).nth(at) for at in (0, 1))
-    expect(quick.locator(".status")).to_contain_text("quality", timeout=120_000)
+    expect(quick.locator(".status")).to_contain_text("grade", timeout=120_000)
     slow.get_by_role("button", name="Stop").click()
     expect(slow.locator(".status")).to_contain_text("stopped", timeout=120_000)
     expect(quick.locator(".answer")).to_contain_text("twice a day")
