@@ -7,6 +7,7 @@ from html import escape
 import streamlit as st
 
 from pages._look.files import styles
+from pages._parts.address import come_to
 from pages._parts.library import counted
 from pages._server.state import NotOpen, get_workbench, open_workbench
 from rag_core.workbench import Workbench
@@ -65,6 +66,7 @@ def choose_engine(workbench: Workbench) -> None:
 # An emoji: Streamlit fetches a Material page icon from another host.
 st.set_page_config(page_title="Ragscope", page_icon="🔎", layout="wide", initial_sidebar_state=SIDEBAR_PX)
 page = st.navigation(PAGES, position="hidden")
+come_to(page.url_path)
 st.html(f"<style>{styles('tokens.css', 'shell.css')}</style>")
 try:
     opened = get_workbench()

@@ -376,7 +376,7 @@ if there := st.session_state.pop("open_page", None):
     st.session_state.lit = (there["document"], there["page"], lit)
     if there["page"]:
         st.session_state.view = "page"
-    go_to(address)
+    go_to(address, "documents")
     st.switch_page("documents.py", query_params=address)
 if chosen.get("collection") != collection:
     chosen.clear()

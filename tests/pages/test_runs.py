@@ -136,6 +136,17 @@ def test_a_run_is_deleted_when_that_was_asked_and_answered(shown: Workbench) -> 
     assert "run" not in app.query_params
 
 
+def test_the_address_of_an_opened_run_stays_on_its_page(shown: Workbench, run: Run) -> None:
+    app = screen("runs")
+    app.session_state["address"] = ({"run": run.id}, time.monotonic() + 60, "runs")
+    assert one(app.run(), "run") == run.id
+    app.query_params.clear()
+    for page in ("documents", "runs"):
+        app = app.switch_page(f"{page}.py").run()
+        assert not app.exception
+        assert "run" not in app.query_params
+
+
 def test_a_run_under_way_is_not_deleted(shown: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     class UnderWay:
         done = False
