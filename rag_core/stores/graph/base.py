@@ -121,6 +121,8 @@ class BaseGraph(ABC):
             if before != now:
                 writing.rows("MATCH (d:Document {id: $id}) DETACH DELETE d", id=document)
                 writing.add("Document", [[document, *known] for known in now])
+            if not now:
+                _remove_reports(writing, document)
             _settle(writing, _remove(writing, gone) | _add(writing, document, new))
             return True
 
@@ -290,6 +292,16 @@ _ENTITY = "e.id, e.name, e.kind, e.description, e.aliases"
 def _entity(row: Sequence[Any]) -> Entity:
     id_, name, kind, description, aliases = row
     return Entity(id_, name, kind, description, tuple(aliases))
+
+
+def _remove_reports(writing: Writing, document: str) -> None:
+    """Take the communities away whose report may quote a document."""
+    rows = writing.rows(
+        """MATCH (c:Chunk {document: $id})-[:MENTIONS]->(:Entity)-[:BELONGS_TO]->(k:Community)
+           RETURN DISTINCT k.id""",
+        id=document,
+    )
+    writing.rows("MATCH (k:Community) WHERE k.id IN $ids DETACH DELETE k", ids=[id_ for (id_,) in rows])
 
 
 def _remove(writing: Writing, chunks: list[str]) -> set[str]:

@@ -194,7 +194,7 @@ class GraphStore(Protocol):
         ...
 
     def forget(self, document: str) -> None:
-        """Remove all that a document said; one that is not there is no error."""
+        """Remove all that a document said, and the reports on what it spoke of; one that is not there is no error."""
         ...
 
     def save_communities(self, communities: Sequence[Community], *, made: str = "") -> None:

@@ -164,6 +164,16 @@ def test_communities_are_kept_with_their_members_and_parents(graph: GraphStore) 
     assert [k.id for k in graph.communities()] == ["k0"]
 
 
+def test_reports_that_may_quote_a_document_go_with_it(graph: GraphStore) -> None:
+    filled(graph)
+    quoting = Community("quoting", 0, None, (INNOVATE, CHURN), "Board", "The board faces churn.")
+    apart = Community("apart", 0, None, (WEAVE, LEAP), "Launch", "DataWeave launched it.")
+    graph.replace("press", [facts("p1", "press", ("Ada", "MET", "Churn"))])
+    graph.save_communities([quoting, apart], made="so")
+    graph.forget("press")
+    assert [one.id for one in graph.communities()] == ["apart"]
+
+
 def test_collections_do_not_see_each_other(settings: Settings) -> None:
     first, second = open_graph(settings, "first-1"), open_graph(settings, "second-1")
     filled(first)
