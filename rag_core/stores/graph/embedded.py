@@ -255,6 +255,9 @@ def _refused(error: RuntimeError, timeout_s: float) -> QueryRefused:
     told = _first_line(error)
     if "nterrupted" in told:
         return QueryRefused(f"The query took longer than {timeout_s:g} s: ask for less, or begin at one entity.")
+    if "buffer pool" in told:
+        most = _BUFFER_BYTES // 2**20
+        return QueryRefused(f"The query needs more than {most} MB of memory: ask for less, or begin at another entity.")
     return QueryRefused(f"The query does not work: {told}; change it.")
 
 

@@ -115,3 +115,14 @@ def test_texts_that_double_and_lists_that_explode_end_in_a_sentence(tmp_path: Pa
         graph.cypher(f"{many} RETURN size(collect([x0, x1, x2, x3, x4, x5]))", timeout_s=3)
     assert graph.cypher("RETURN 1").rows == ((1,),)
     graph.close()
+
+
+def test_a_query_that_needs_more_memory_than_it_gets_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_core.stores.graph.embedded._BUFFER_BYTES", 16 * 2**20)
+    graph = EmbeddedGraph(tmp_path / "graph.lbug")
+    many = " ".join(f"UNWIND [{', '.join(map(str, range(99)))}] AS x{n}" for n in range(4))
+    with pytest.raises(QueryRefused, match="more than 16 MB of memory: ask for less"):
+        graph.cypher(f"{many} RETURN count(DISTINCT x0 * 1000000 + x1 * 10000 + x2 * 100 + x3)", timeout_s=60)
+    graph.close()
