@@ -6,12 +6,19 @@
 - event to screen: a scripted model sends a piece of text with its time -> the piece is on the screen, on one clock;
   between them are the model client, the run's thread, the event stream and the drawing
 - 100 chunks: a click on another question, on the Evidence tab -> its 100 cards painted; on a citation -> the lit page
+- pages: a click in the menu -> the page is there and its script through, with 500 documents in the collection and 2,000
+  runs in the history; Runs with all of them to look through
+- toggle: a click on a technique's switch -> it is painted as switched
+- 60 steps: elements that an event of a run puts on the screen or takes off it, all redraws between two events counted,
+  beside those that the inspector has at the end
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -19,13 +26,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, WebSocketRoute, sync_playwright
 
 from benchmarks.table import machine, percentile, print_table
+from rag_core.embedding.weights import MODEL
+from rag_core.indexing.job import fingerprint_of
+from rag_core.indexing.ledger import Ledger, Reading
+from rag_core.parsing.chunking import ChunkSettings
 from rag_core.pipeline.history import History
+from rag_core.pipeline.run import Run
 from rag_core.settings import ROOT, Settings
 from rag_core.workbench import DEMO_COLLECTION, Workbench
 from tests.model_server import Turn, model_server
@@ -40,6 +53,19 @@ CHROMIUM = shutil.which("chromium")
 HUNDRED = "hundred"
 PIECES = 60
 PIECE_EVERY_S = 0.05
+MANY = "Many"
+DOCUMENTS = 500
+RUNS = 2_000
+STEPS = 60
+STEP_EVERY_MS = 60
+PAGES = {
+    "Documents": ".st-key-library li.f",
+    "Compare": ".st-key-columns .col",
+    "Knowledge": ".st-key-graph-none button",
+    "Runs": ".st-key-history .one",
+    "Settings": ".st-key-settings h1",
+    "Ask": ".st-key-chat .empty",
+}
 
 # Predicates of Playwright are evaluated as strings, which the app's content policy forbids: each script is a promise.
 ROOTS = "[...document.querySelectorAll('.st-key-run *, .st-key-chat *')].map((one) => one.shadowRoot).filter(Boolean)"
@@ -90,6 +116,41 @@ CLICK_AND_PAINT = f"""([selector, ready]) => new Promise((done, refuse) => {{
   look();
 }})"""
 
+# A page is there when what it shows is, and its script is through: until then a click could meet what is drawn anew.
+FOLLOW = f"""([name, part, what]) => new Promise((done, refuse) => {{
+  setTimeout(() => refuse(new Error(`no ${{part}} ${{what}} within 30 s`)), 30_000);
+  const seen = () => document.querySelector(`${{part}} ${{what}}`)
+    ?? [...document.querySelectorAll(`${{part}} *`)].find((one) => one.shadowRoot?.querySelector(what));
+  const here = () => document.querySelector('.st-key-here a')?.textContent === name; // not what is left of a visit
+  const look = () => (here() && seen() && document.querySelector('{SETTLED}')
+    ? setTimeout(() => done(performance.now() - began)) : requestAnimationFrame(look));
+  const began = performance.now();
+  [...document.querySelectorAll('[data-testid="stSidebar"] a')].find((one) => one.textContent === name).click();
+  requestAnimationFrame(look);
+}})"""
+
+SWITCH = """(one) => new Promise((done) => {
+  const root = one.getRootNode(), { key } = one.dataset;
+  const was = one.getAttribute("aria-checked"), began = performance.now();
+  const painted = () => requestAnimationFrame(() => setTimeout(() => done(performance.now() - began)));
+  const look = () => (root.querySelector(`[data-key="${key}"]`).getAttribute("aria-checked") !== was
+    ? painted() : setTimeout(look, 1));
+  one.click();
+  look();
+})"""
+
+REPLACED = f"""() => {{
+  const elements = (nodes) => [...nodes].filter((one) => one.nodeType === Node.ELEMENT_NODE)
+    .reduce((sum, one) => sum + 1 + one.querySelectorAll("*").length, 0);
+  window.replaced = 0;
+  const look = (changes) => {{
+    for (const one of changes) window.replaced += elements(one.addedNodes) + elements(one.removedNodes);
+  }};
+  for (const root of {ROOTS}) new MutationObserver(look).observe(root, {{ childList: true, subtree: true }});
+}}"""
+TAKE_REPLACED = "() => [window.replaced, window.replaced = 0][0]"
+IN_INSPECTOR = "one => one.getRootNode().querySelectorAll('*').length"
+
 
 class Stamps:
     """Pieces of text that carry the time at which they are sent, in milliseconds."""
@@ -109,9 +170,32 @@ def prepare(data: Path) -> None:
         workbench.ingest(ROOT / "data" / "demo", collection=DEMO_COLLECTION)
         asked = QUESTIONS[:2]
         runs = [workbench.ask(one, collection=DEMO_COLLECTION, engine="keyless", contexts=100) for one in asked]
+        usual = workbench.ask(QUESTIONS[2], collection=DEMO_COLLECTION, engine="keyless")
+    fill(data, usual)
     history = History(data / "runs.sqlite")
     for run in runs:
         history.keep(run.model_copy(update={"chat": HUNDRED}))
+    history.close()
+
+
+def fill(data: Path, usual: Run) -> None:
+    """A collection of 500 documents as they stand in the ledger, and 2,000 runs, four a chat, as one usual run is."""
+    fingerprint = fingerprint_of(ChunkSettings(), f"{MODEL}/{Settings.from_env().precision}")
+    ledger = Ledger(data / "ledger.sqlite")
+    ledger.create_collection(MANY, "Reports of many years.")
+    for number in range(DOCUMENTS):
+        document, _ = ledger.add(MANY, f"report {number:03}.pdf", f"{number:064x}", 300_000, None)
+        read = Reading(
+            title=f"Report {number}", pages=12, page_sizes=((595, 842),) * 12, elements=(), failed=(), chunks=40,
+            stems={f"term{at}": 1 for at in range(number, number + 100)}, fingerprint=fingerprint,
+        )  # fmt: skip
+        ledger.flip(document, read, state="ready", seconds=1)
+    ledger.close()
+    history, began = History(data / "runs.sqlite"), datetime(2025, 1, 1, tzinfo=UTC)
+    for number in range(RUNS):
+        at = (began + timedelta(minutes=number)).isoformat()
+        new = {"id": f"run{number}", "chat": f"chat{number // 4}", "created_at": at, "collection": MANY}
+        history.keep(usual.model_copy(update={**new, "question": f"{usual.question} ({number})"}))
     history.close()
 
 
@@ -180,7 +264,62 @@ def clicks(page: Page, url: str, rounds: int) -> dict[str, list[float]]:
     return taken
 
 
-def measure(rounds: int, data: Path) -> list[tuple[str, list[float], float]]:
+def pages(page: Page, url: str, rounds: int) -> dict[str, list[float]]:
+    visit(page, f"{url}/")
+    page.locator(".st-key-collection").get_by_role("combobox").click()
+    page.get_by_role("option", name=MANY).click()
+    page.get_by_text(f"Collection, {DOCUMENTS} documents").wait_for()
+    page.wait_for_selector(SETTLED)
+    taken: dict[str, list[float]] = {name: [] for name in PAGES}
+    for _ in range(rounds + 1):
+        for name, shows in PAGES.items():
+            part, _, what = shows.partition(" ")
+            taken[name].append(page.evaluate(FOLLOW, [name, part, what]))
+            page.wait_for_timeout(300)  # what is fetched ahead is not to slow the next one
+    return {name: lasted[1:] for name, lasted in taken.items()}
+
+
+def toggles(page: Page, url: str) -> list[float]:
+    visit(page, f"{url}/")
+    switches = page.locator(".st-key-switches [role=switch][data-key^=on-]")
+    keys = switches.evaluate_all("all => all.map(one => one.dataset.key)")
+    taken = []
+    for key in keys * 2:
+        taken.append(page.locator(f'.st-key-switches [data-key="{key}"]').evaluate(SWITCH))
+        page.wait_for_timeout(200)
+    return taken
+
+
+def steps(page: Page, url: str) -> tuple[list[float], int]:
+    """Tell the tab of a run of 60 steps; gives the elements that each event replaced, and those there at the end."""
+    sockets: list[WebSocketRoute] = []
+    page.route_web_socket(re.compile("/v1/tabs/"), lambda socket: sockets.append(socket))
+    visit(page, f"{url}/")
+    page.wait_for_selector(".st-key-chat .empty")
+    page.evaluate(REPLACED)
+    sockets[-1].send(json.dumps({"run": "told", "question": QUESTIONS[0]}))
+    page.wait_for_selector(".st-key-run .tl")
+    page.evaluate(TAKE_REPLACED)
+    replaced = []
+    for number, (kind, span) in enumerate(spans(), 1):
+        sockets[-1].send(json.dumps({"run": "told", "events": [{"n": number, "kind": kind, "data": span}]}))
+        page.wait_for_timeout(STEP_EVERY_MS)
+        replaced.append(page.evaluate(TAKE_REPLACED))
+    return replaced, page.locator(".st-key-run .tl").evaluate(IN_INSPECTOR)
+
+
+def spans() -> Iterator[tuple[str, dict[str, object]]]:
+    """The events of a run of 60 steps, one after the other, in four hops."""
+    for number in range(STEPS):
+        hop = number // (STEPS // 4) * (STEPS // 4)
+        name, parent = ("retrieve", None) if number == hop else (f"step_{number}", hop)
+        opened = {"span_id": number, "parent_id": parent, "name": name, "phase": "retrieve", "start_s": number / 10}
+        yield "open", opened
+        told = {"query": f"{QUESTIONS[0]} ({number})", "found": 8}
+        yield "close", {**opened, "duration_s": 0.1, "attributes": told}
+
+
+def measure(rounds: int, data: Path) -> tuple[list[tuple[str, list[float], float]], str]:
     prepare(data)
     with model_server() as model, sync_playwright() as playwright:
         model.then = Turn(pieces=Stamps())  # type: ignore[arg-type]  # only iterated over
@@ -195,11 +334,23 @@ def measure(rounds: int, data: Path) -> list[tuple[str, list[float], float]]:
             ]
             for what, taken in clicks(page, url, rounds).items():
                 rows.append((f"100 chunks: {what}", taken, 200))
+            rows.append(("toggle", toggles(page, url), 100))
+            for what, taken in pages(page, url, max(1, rounds // 2)).items():
+                rows.append((f"{DOCUMENTS} documents, {RUNS:,} runs: {what}", taken, 1000))
+            redraws = told_of_steps(*steps(page, url))
             browser.close()
         finally:
             server.terminate()
             server.wait(30)
-    return rows
+    return rows, redraws
+
+
+def told_of_steps(replaced: list[float], there: int) -> str:
+    middle, most = percentile(replaced, 50), percentile(replaced, 95)
+    return (
+        f"{STEPS} steps: an event puts {middle:.0f} (p95 {most:.0f}) elements on the screen or takes them off it, "
+        f"of the {there:,} that the inspector has at the end."
+    )
 
 
 def main() -> None:
@@ -207,12 +358,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as data:
-        rows = measure(rounds, Path(data))
+        rows, redraws = measure(rounds, Path(data))
     cells = [
         [what, str(len(taken)), f"{percentile(taken, 50):.0f}", f"{percentile(taken, 95):.0f}", f"{aim:.0f}"]
         for what, taken, aim in rows
     ]
     print_table(f"Screens, milliseconds ({machine()})", ["what", "n", "p50", "p95", "aim p95"], cells)
+    print(redraws)
 
 
 if __name__ == "__main__":
