@@ -18,7 +18,9 @@ export function answerCard(view, act, before) {
   const running = view.status === "running";
   const body = view.status === "failed" ? failure(view) : view.refused ? refusal(view) : written(view);
   const parts = [body, view.note && h("p", { class: "note" }, view.note)];
-  if (!running || before?.ariaBusy !== "true") return h("div", { class: `card a ${view.status}`, "aria-busy": String(running) }, parts, footer(view, act));
+  // What came of it takes over the key of Stop, and with that the focus of who pressed it.
+  const over = running ? {} : { "data-key": "stop", tabindex: "-1" };
+  if (!running || before?.ariaBusy !== "true") return h("div", { class: `card a ${view.status}`, "aria-busy": String(running), ...over }, parts, footer(view, act));
   const foot = before.lastElementChild;
   foot.firstElementChild.textContent = underWay(view);
   while (before.firstChild !== foot) before.firstChild.remove();
@@ -106,7 +108,11 @@ const underWay = (view) => (view.text || view.sentences.length ? stepUnderWay(vi
 function footer(view, act) {
   if (view.status === "running") {
     return h("div", { class: "meta" }, h("small", {}, underWay(view)),
-      act && view.at === undefined && h("button", { type: "button", class: "btn end", onclick: ({ currentTarget: button }) => { button.disabled = true; button.textContent = "Stopping…"; act("stop", view.id); } }, "Stop"));
+      act && view.at === undefined && h("button", { type: "button", class: "btn end", "data-key": "stop", onclick: ({ currentTarget: button }) => {
+        if (button.ariaDisabled) return;
+        Object.assign(button, { ariaDisabled: "true", textContent: "Stopping…" });
+        act("stop", view.id);
+      } }, "Stop"));
   }
   const rate = (value, label) => h("button", {
     type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good: remember it for questions like it" : "This answer is wrong",

@@ -37,11 +37,11 @@ export function titleOf(columns, at) {
 export const idleCells = ({ column }) => (column.problem ? [problem(column)] : []);
 
 /** The cells of a column, as many as in every other. */
-export function columnCells({ column, view, compared, changed }, { at, shown, shared, end, act, words }) {
+export function columnCells({ column, view, compared, changed, stopping }, { at, shown, shared, end, act, words }) {
   const phases = PHASES.filter(([phase]) => shown.some((one) => one.view && inPhase(one.view, phase).length));
   if (!view) return [column.problem ? problem(column) : h("p", { class: "cell small" }, "Not asked yet."), ...Array(phases.length + 4).fill(0).map(() => h("div", {}))];
   return [
-    status(view, compared, changed, act),
+    status(view, compared, changed, stopping, act),
     evidence(view, at, shown, shared, act),
     answer(view, at, compared, shown, shared, words, act),
     totals(view, compared),
@@ -52,17 +52,19 @@ export function columnCells({ column, view, compared, changed }, { at, shown, sh
 
 const problem = ({ problem: reason }) => h("div", { class: "cell status" }, h("span", { class: "chip none" }, "○ not asked"), h("p", { class: "small" }, reason));
 
-function status(view, compared, changed, act) {
+function status(view, compared, changed, stopping, act) {
   const { grade } = compared ?? {};
   const shade = !grade?.answered ? "" : grade.quality >= 0.85 ? "full" : grade.quality >= 0.5 ? "part" : "none";
   const state = {
-    running: () => [h("span", { class: "chip on" }, h("i", { class: "pulse", "aria-hidden": "true" }), "running"), h("button", { type: "button", class: "btn end", "data-key": `stop-${view.id}`, onclick: () => act.stop(view.id) }, "Stop")],
+    running: () => [h("span", { class: "chip on" }, h("i", { class: "pulse", "aria-hidden": "true" }), "running"), h("button", { type: "button", class: "btn end", "data-key": `stop-${view.id}`, "aria-disabled": stopping && "true", onclick: () => stopping || act.stop(view.id) }, stopping ? "Stopping…" : "Stop")],
     done: () => [grade?.answered && h("span", { class: `chip ${shade}`, title: "The critic's grade: the mean support of its sentences, less what the answer leaves unasked. Every column is graded alike, whatever its own self-check found." }, `${graded[shade]} grade ${grade.quality.toFixed(2)}`),
       view.refused && h("span", { class: "chip" }, "○ no answer in the documents")],
     stopped: () => [h("span", { class: "chip part" }, "◐ stopped")],
     failed: () => [h("span", { class: "chip none" }, "○ failed")],
   }[view.status]?.() ?? [];
-  return h("div", { class: "cell status row" }, state, changed && h("span", { class: "chip part", title: "Run again to see the new choice." }, "◐ choice changed since"));
+  // It takes over the key of Stop: who pressed that goes on from what came of it.
+  const over = view.status === "running" ? {} : { "data-key": `stop-${view.id}`, tabindex: "-1" };
+  return h("div", { class: "cell status row", ...over }, state, changed && h("span", { class: "chip part", title: "Run again to see the new choice." }, "◐ choice changed since"));
 }
 
 const inPhase = (view, phase) => lanesOf(view).filter((lane) => lane.phase === phase && (!lane.depth || lane.quoted));
@@ -123,7 +125,7 @@ function answer(view, at, compared, shown, { number }, words, act) {
     : words && difference && !difference.same_answer ? h("p", { class: "text", dir: "auto" }, difference.words.map(([kind, text]) => [kind === "equal" ? text : h(kind === "insert" ? "ins" : "del", {}, text), /\s$/.test(text) ? "" : " "]))
     : view.refused ? h("p", { class: "text" }, view.final_answer)
     : view.sentences.length ? h("p", { class: "text", dir: "auto" }, view.sentences.map((sentence) => written(sentence, number, at, act)))
-    : h("p", { class: "text", dir: "auto" }, view.text || h("small", {}, view.status === "running" ? "…" : "There was no answer yet."));
+    : h("p", { class: "text", dir: "auto" }, view.text || h("small", {}, view.status === "running" ? "…" : view.status === "stopped" ? "It was stopped before there was an answer." : "There is no answer."));
   return h("div", { class: "cell answer" }, h("div", { class: "row" }, h("h2", {}, "Answer"),
     difference && (difference.same_answer ? h("span", { class: "chip" }, `＝ as ${first}`)
       : h("button", { type: "button", class: "btn diff", "data-key": `words-${at}`, "aria-pressed": String(words), title: `What changed against ${first}, word by word`, onclick: act.words }, words ? "Show the answer" : `≠ changes against ${first}`))),

@@ -13,7 +13,7 @@ const COUNTED = { 2: "both", 3: "all three", 4: "all four" };
     "stop" [run], "mine" run, "ledger" run, "unledger" run, "pair" [run, run], "open" run. */
 export default function compare({ data, parentElement, setStateValue, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
-  const state = (root.state ??= { root, views: new Map(), ends: new Map(), compared: new Map(), words: false });
+  const state = (root.state ??= { root, views: new Map(), ends: new Map(), compared: new Map(), stopping: new Set(), words: false });
   Object.assign(state, { data, tell: setTriggerValue, keep: setStateValue });
   // What was typed and chosen here since is newer than what comes back of it; what the page gives has another stamp.
   const first = state.stamp === undefined;
@@ -22,6 +22,8 @@ export default function compare({ data, parentElement, setStateValue, setTrigger
     build(state);
     if (first && data.ledger) showLedger(state);
     if (!first) root.scrollIntoView({ block: "start" });
+    if (state.paired) state.grid.focus(IN_PLACE);
+    state.paired = false;
   }
   sentences(state);
   watchLedger(state, () => unpressed(() => drawLedger(state)));
@@ -58,7 +60,7 @@ function build(state) {
   for (const run of wanted) if (!state.ends.has(run)) state.ends.set(run, follow(run, (view) => heard(state, run, view)));
   if (columns.some(({ run }) => run && (state.views.get(run)?.status ?? "running") !== "running")) compared(state);
   draw(state);
-  if (focused) root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused) focusOn(state, focused, IN_PLACE);
 }
 
 function header(state) {
@@ -66,6 +68,9 @@ function header(state) {
   const box = h("textarea", { "data-key": "question", rows: 1, placeholder: "One question for all columns", "aria-label": "Question", dir: "auto", maxlength: 4000,
     oninput: ({ target }) => { state.question = target.value; drawGo(state); }, onchange: changed,
     onkeydown: (event) => {
+const focusOn = ({ root }, key, how) => root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus(how);
+const IN_PLACE = { preventScroll: true };
+
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       run(state);
@@ -81,8 +86,9 @@ function drawGo(state) {
   const ready = state.question.trim() && columns.length > 1 && columns.every(({ plan, collection }) => plan && collection);
   state.go.replaceChildren(
     h("button", { type: "button", class: "btn", "data-key": "add", disabled: columns.length >= data.most, onclick: () => add(state) }, "Add a plan"),
-    live.length ? h("button", { type: "button", class: "btn", "data-key": "go", onclick: () => state.tell("stop", live) }, "Stop all")
+    live.length ? h("button", { type: "button", class: "btn", "data-key": "go", "aria-disabled": stopping && "true", onclick: () => stopping || stop(state, live) }, stopping ? "Stopping…" : "Stop all")
       : h("button", { type: "button", class: "btn go", "data-key": "go", disabled: !ready, title: ready ? null : "Write a question first", onclick: () => run(state) }, `Run ${COUNTED[columns.length] ?? "them"}`));
+  const stopping = live.every((id) => state.stopping.has(id));
 }
 
 const running = ({ columns, views }) => columns.map(({ run }) => run).filter((id) => id && (views.get(id)?.status ?? "running") === "running");
@@ -120,6 +126,13 @@ function card(state, column, at) {
   const choice = (field, label, options) => {
     const known = options.some(({ value }) => value === column[field]);
     const all = h("select", { "data-key": `${field}-${at}`, "aria-label": `${label} of column ${number}`, onchange: chosen(field) },
+/** The step under way ends before a run does: until then it is seen that Stop was heard. */
+function stop(state, runs) {
+  for (const run of runs) state.stopping.add(run);
+  draw(state);
+  state.tell("stop", runs);
+}
+
       !known && h("option", { value: column[field] ?? "", disabled: true, selected: true }, column[field] || "choose"),
       options.map(({ value, text, disabled }) => h("option", { value, disabled: Boolean(disabled), selected: value === column[field] }, text)));
     return all;
@@ -129,6 +142,7 @@ function card(state, column, at) {
     const names = (plan?.techniques ?? []).filter((name) => !data.always.includes(name)).map((name) => data.labels[name] ?? name);
     const told = [names.join(", "), column.documents?.length && `only ${column.documents.join(", ")}`].filter(Boolean).join(" · ");
     techniques.textContent = told;
+  focusOn(state, `plan-${state.columns.length - 1}`);
     techniques.title = told;
   };
   tellTechniques();
@@ -165,6 +179,7 @@ function unpressed(work) {
 }
 
 /** Have the server hold the finished runs against the first. */
+        focusOn(state, `plan-${Math.min(at, state.columns.length - 1)}`);
 async function compared(state) {
   const runs = state.columns.map(({ run }) => run).filter(Boolean);
   const found = await fetch(`/v1/compare?runs=${runs.map(encodeURIComponent).join(",")}`).then((answer) => (answer.ok ? answer.json() : [])).catch(() => []);
@@ -181,11 +196,11 @@ function draw(state) {
   if (state.root.state !== state) return;
   const { columns, views, cards, data } = state;
   const focused = state.root.getRootNode().activeElement?.dataset?.key;
-  const shown = columns.map((column) => ({ column, view: column.run ? named(views.get(column.run), data.labels) : null, compared: state.compared.get(column.run), changed: column.asked && column.asked !== said(column) }));
+  const shown = columns.map((column) => ({ column, view: column.run ? named(views.get(column.run), data.labels) : null, compared: state.compared.get(column.run), changed: column.asked && column.asked !== said(column), stopping: state.stopping.has(column.run) }));
   const shared = sharing(shown);
   const end = Math.max(1e-3, ...shown.map(({ view }) => (view ? lasted(view) : 0)));
   const any = shown.some(({ view }) => view);
-  const act = { open: (run) => state.tell("open", run), mine: (run) => state.tell("mine", run), stop: (run) => state.tell("stop", [run]), chunk: (id) => chunkDialog(state.dialog, id, shown, shared),
+  const act = { open: (run) => state.tell("open", run), mine: (run) => state.tell("mine", run), stop: (run) => stop(state, [run]), chunk: (id) => chunkDialog(state.dialog, id, shown, shared),
     words: () => { state.words = !state.words; draw(state); } };
   const rows = shown.map((one, at) => (any ? columnCells(one, { at, shown, shared, end, act, words: state.words }) : idleCells(one)));
   const phases = Math.max(0, ...rows.map((cells) => cells.length));
@@ -193,7 +208,7 @@ function draw(state) {
   cards.forEach(({ cells }, at) => cells.replaceChildren(...rows[at]));
   state.legend.replaceChildren(any ? legend(shared) : teaching(state));
   drawGo(state);
-  if (focused) state.root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused) focusOn(state, focused, IN_PLACE);
   const live = running(state).length > 0;
   if (live && !state.clock) state.clock = setInterval(() => held() || draw(state), 300);
   if (!live && state.clock) state.clock = clearInterval(state.clock);
@@ -234,5 +249,5 @@ function drawLedger(state) {
   state.ledger.replaceChildren(...ledgerCard(state, () => drawLedger(state)));
   state.ledger.hidden = !state.ledger.childElementCount;
   if (state.shows) state.ledger.scrollIntoView({ block: "start" });
-  if (focused) state.root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused) focusOn(state, focused, IN_PLACE);
 }

@@ -15,6 +15,7 @@ export default function history({ data, parentElement, setTriggerValue }) {
   const first = !root.state;
   const state = (root.state ??= { root, query: {}, list: null, choosing: false, chosen: [], parts: begun(root) });
   const again = first || state.version !== data.version;
+  const gone = !first && again && !data.selected && state.selected;
   Object.assign(state, { selected: data.selected, version: data.version, act: setTriggerValue });
   if (first) {
     state.parts.find.oninput = ({ target }) => search(state, { words: target.value });
@@ -22,7 +23,7 @@ export default function history({ data, parentElement, setTriggerValue }) {
     bus.addEventListener("select", state.onselect);
     root.onkeydown = (event) => keys(state, event);
   }
-  if (again) load(state);
+  if (again) gone ? goOn(state, gone) : load(state);
   else if (state.list) draw(state);
   return () => {
     clearTimeout(state.timer);
@@ -61,6 +62,18 @@ async function load(state, more = false) {
   state.list = found.error ? { runs: [], found: 0, kept: 0, ledger_runs: 0, choices: {}, error: found.error } : { ...found, runs: more ? [...state.list.runs, ...found.runs] : found.runs };
   draw(state);
   if (state.list.runs.some(({ result }) => result === "running")) state.timer = setTimeout(() => load(state), LOOK_AGAIN_MS);
+}
+
+/** A run was deleted, by a dialog that holds the focus until it is closed: then the row that took its place has it. */
+async function goOn(state, run) {
+  const at = Math.max(0, state.list?.runs.findIndex(({ id }) => id === run) ?? 0);
+  await load(state);
+  const focus = () => {
+    if (document.querySelector("[role=dialog]")) return void setTimeout(focus, 50);
+    const rows = [...state.root.querySelectorAll(".open")];
+    (rows[at] ?? rows.at(-1) ?? state.root.querySelector(".btn"))?.focus();
+  };
+  setTimeout(focus, 50);
 }
 
 /* Drawing. */
@@ -170,7 +183,7 @@ function mark({ result, supported, sentences }) {
     const grade = supported === sentences ? "full" : supported ? "part" : "none";
     return h("span", { class: `chip ${grade}` }, `${graded[grade]} ${supported} of ${sentences} supported`);
   }
-  const [grade, sign] = { refused: ["", "–"], failed: ["none", "✕"], stopped: ["part", "◼"], running: ["on", "…"] }[result];
+  const [grade, sign] = { refused: ["", "–"], failed: ["none", "○"], stopped: ["part", "◐"], running: ["on", "…"] }[result];
   return h("span", { class: `chip ${grade}` }, `${sign} ${result}`);
 }
 

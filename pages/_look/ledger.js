@@ -116,7 +116,13 @@ function row(state, record, entry, label, paid, width) {
     h("td", {}, bought(record.grade, grade)), h("td", {}, supported(record.grade, grade)), h("td", {}, found(difference)),
     h("td", {}, answered(difference)),
     h("td", { class: "num" }, took(-more.seconds, record.noise_s)), paid && [h("td", { class: "num" }, signed(-more.model_calls, String)), h("td", { class: "num" }, signed(-more.tokens, (count) => count.toLocaleString("en"))), h("td", { class: "num" }, more.money === null ? "–" : signed(-more.money, money))],
-    h("td", {}, h("button", { type: "button", class: "btn", "data-key": `pair-${entry.technique}`, "aria-label": `See both: with and without ${label}`, title: "With and without it, side by side", onclick: () => state.tell("pair", [record.base, entry.run]) }, "See both")));
+    h("td", {}, h("button", { type: "button", class: "btn", "data-key": `pair-${entry.technique}`, "aria-label": `See both: with and without ${label}`, title: "With and without it, side by side", onclick: () => pair(state, [record.base, entry.run]) }, "See both")));
+}
+
+/** Show two runs as the columns; who asked for them goes on from there. */
+function pair(state, runs) {
+  state.paired = true;
+  state.tell("pair", runs);
 }
 
 /** The grade with it less that without, as a bar to the right where it bought some, to the left where it cost some. */

@@ -135,6 +135,7 @@ def test_stop_ends_a_run_and_keeps_what_was_written(page: Page, app: Served) -> 
     expect(answer.locator(".text")).to_contain_text("harbour")
     answer.get_by_role("button", name="Stop").click()
     expect(answer).to_have_class("card a stopped")
+    expect(answer).to_be_focused()
     expect(answer).to_contain_text("stopped")
 
 

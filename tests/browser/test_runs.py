@@ -102,6 +102,7 @@ def test_a_run_goes_out_as_a_file_and_comes_in_again(
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(rows(page).filter(has_text="from elsewhere")).to_have_count(0)
     expect(run.locator(".asked")).to_have_count(0)
+    expect(page.locator(".st-key-history .open:focus")).to_have_count(1)
 
 
 def test_a_run_that_is_not_here_is_said_to_be_gone_and_offers_nothing(page: Page) -> None:
