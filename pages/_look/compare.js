@@ -32,6 +32,7 @@ export default function compare({ data, parentElement, setStateValue, setTrigger
     for (const end of state.ends.values()) end();
     state.unwatch?.();
     clearInterval(state.clock);
+    state.width.disconnect();
     root.state = null;
   };
 }
@@ -45,11 +46,15 @@ function build(state) {
   state.notes = h("div", { class: "notes" });
   state.go = h("span", { class: "row" });
   state.cards = columns.map((column, at) => card(state, column, at));
-  state.grid = h("div", { class: "cols", style: { "--n": columns.length }, role: "region", "aria-label": "The columns", tabindex: "0" }, state.cards.map(({ element }) => element));
+  state.grid = h("div", { class: "cols", style: { "--n": columns.length }, role: "region", "aria-label": "The columns", tabindex: "0", onscroll: () => drawAside(state) }, state.cards.map(({ element }) => element));
+  state.aside = aside(state);
+  state.width?.disconnect();
+  state.width = new ResizeObserver(() => drawAside(state));
+  state.width.observe(state.grid);
   state.legend = h("div", {});
   state.ledger = h("section", { class: "card led", "aria-label": "What did each technique buy?" });
   state.dialog = h("dialog", { class: "chunk", onclick: ({ target, currentTarget }) => target === currentTarget && currentTarget.close() });
-  root.replaceChildren(header(state), state.notes, state.grid, state.legend, state.ledger, state.dialog);
+  root.replaceChildren(header(state), state.notes, state.aside, state.grid, state.legend, state.ledger, state.dialog);
   const wanted = new Set(columns.map(({ run }) => run).filter(Boolean));
   for (const [run, end] of state.ends) {
     if (wanted.has(run)) continue;
@@ -63,14 +68,14 @@ function build(state) {
   if (focused) focusOn(state, focused, IN_PLACE);
 }
 
+const focusOn = ({ root }, key, how) => root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus(how);
+const IN_PLACE = { preventScroll: true };
+
 function header(state) {
   const changed = () => keep(state);
   const box = h("textarea", { "data-key": "question", rows: 1, placeholder: "One question for all columns", "aria-label": "Question", dir: "auto", maxlength: 4000,
     oninput: ({ target }) => { state.question = target.value; drawGo(state); }, onchange: changed,
     onkeydown: (event) => {
-const focusOn = ({ root }, key, how) => root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus(how);
-const IN_PLACE = { preventScroll: true };
-
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       run(state);
@@ -83,12 +88,34 @@ const IN_PLACE = { preventScroll: true };
 function drawGo(state) {
   const { columns, data } = state;
   const live = running(state);
+  const stopping = live.every((id) => state.stopping.has(id));
   const ready = state.question.trim() && columns.length > 1 && columns.every(({ plan, collection }) => plan && collection);
   state.go.replaceChildren(
     h("button", { type: "button", class: "btn", "data-key": "add", disabled: columns.length >= data.most, onclick: () => add(state) }, "Add a plan"),
     live.length ? h("button", { type: "button", class: "btn", "data-key": "go", "aria-disabled": stopping && "true", onclick: () => stopping || stop(state, live) }, stopping ? "Stopping…" : "Stop all")
       : h("button", { type: "button", class: "btn go", "data-key": "go", disabled: !ready, title: ready ? null : "Write a question first", onclick: () => run(state) }, `Run ${COUNTED[columns.length] ?? "them"}`));
-  const stopping = live.every((id) => state.stopping.has(id));
+}
+
+/** Where columns stand beside the screen: how many are in sight, and the way to the others. */
+function aside(state) {
+  const to = (by, sign, label) => h("button", { type: "button", class: "btn", "data-key": `aside${by}`, "aria-label": label, title: label, onclick: () => {
+    const [first, second] = state.cards.map(({ element }) => element.offsetLeft);
+    state.grid.scrollBy({ left: by * (second - first) });
+  } }, sign);
+  return h("div", { class: "row aside", hidden: true }, h("small", {}), to(-1, "‹", "Earlier columns"), to(1, "›", "Later columns"));
+}
+
+function drawAside({ grid, cards, aside: row }) {
+  const { scrollLeft: left, clientWidth: width, scrollWidth: all } = grid;
+  const [told, earlier, later] = row.children;
+  const seen = cards.map(({ element: { offsetLeft: from, offsetWidth: wide } }) => from + wide / 2 > left && from + wide / 2 < left + width);
+  const before = left > 2;
+  const after = left + width < all - 2;
+  row.hidden = !(before || after);
+  grid.dataset.more = [before && "before", after && "after"].filter(Boolean).join(" ");
+  told.textContent = `Columns ${[...new Set([seen.indexOf(true) + 1, seen.lastIndexOf(true) + 1])].join("–")} of ${cards.length}`;
+  earlier.ariaDisabled = String(!before);
+  later.ariaDisabled = String(!after);
 }
 
 const running = ({ columns, views }) => columns.map(({ run }) => run).filter((id) => id && (views.get(id)?.status ?? "running") === "running");
@@ -97,6 +124,13 @@ function run(state) {
   if (running(state).length || !state.question.trim() || state.columns.length < 2) return;
   // The browser may tell it twice, when the page is drawn anew meanwhile: a press has a name.
   state.tell("run", { ...setup(state), press: `${Date.now()} ${Math.random()}` });
+}
+
+/** The step under way ends before a run does: until then it is seen that Stop was heard. */
+function stop(state, runs) {
+  for (const run of runs) state.stopping.add(run);
+  draw(state);
+  state.tell("stop", runs);
 }
 
 const setup = ({ question, columns }) => ({ question, columns: columns.map(({ asked: _, ...column }) => column) });
@@ -108,6 +142,7 @@ function add(state) {
   state.columns.push({ ...state.columns.at(-1), plan: plan.name, run: "", problem: "", asked: "" });
   keep(state);
   build(state);
+  focusOn(state, `plan-${state.columns.length - 1}`);
 }
 
 /** A column: what it is asked with, and the cells under that, each in its row of the grid. */
@@ -126,13 +161,6 @@ function card(state, column, at) {
   const choice = (field, label, options) => {
     const known = options.some(({ value }) => value === column[field]);
     const all = h("select", { "data-key": `${field}-${at}`, "aria-label": `${label} of column ${number}`, onchange: chosen(field) },
-/** The step under way ends before a run does: until then it is seen that Stop was heard. */
-function stop(state, runs) {
-  for (const run of runs) state.stopping.add(run);
-  draw(state);
-  state.tell("stop", runs);
-}
-
       !known && h("option", { value: column[field] ?? "", disabled: true, selected: true }, column[field] || "choose"),
       options.map(({ value, text, disabled }) => h("option", { value, disabled: Boolean(disabled), selected: value === column[field] }, text)));
     return all;
@@ -142,7 +170,6 @@ function stop(state, runs) {
     const names = (plan?.techniques ?? []).filter((name) => !data.always.includes(name)).map((name) => data.labels[name] ?? name);
     const told = [names.join(", "), column.documents?.length && `only ${column.documents.join(", ")}`].filter(Boolean).join(" · ");
     techniques.textContent = told;
-  focusOn(state, `plan-${state.columns.length - 1}`);
     techniques.title = told;
   };
   tellTechniques();
@@ -152,6 +179,7 @@ function stop(state, runs) {
         state.columns.splice(at, 1);
         keep(state);
         build(state);
+        focusOn(state, `plan-${Math.min(at, state.columns.length - 1)}`);
       } }, "×")),
     techniques,
     h("div", { class: "row two" }, choice("engine", "Engine", data.engines.map(({ name, label, usable }) => ({ value: name, text: label, disabled: !usable }))),
@@ -179,7 +207,6 @@ function unpressed(work) {
 }
 
 /** Have the server hold the finished runs against the first. */
-        focusOn(state, `plan-${Math.min(at, state.columns.length - 1)}`);
 async function compared(state) {
   const runs = state.columns.map(({ run }) => run).filter(Boolean);
   const found = await fetch(`/v1/compare?runs=${runs.map(encodeURIComponent).join(",")}`).then((answer) => (answer.ok ? answer.json() : [])).catch(() => []);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,22 @@ def test_two_plans_side_by_side_a_plan_taken_over_and_a_ledger_of_it(page: Page,
     page.get_by_role("link", name="Compare").click()
     expect(screen.locator(".totals")).to_have_count(2)
     expect(ledger).to_contain_text("No difference: ")
+    settled(page)
+
+    rows.filter(has_text="multi-hop").get_by_role("button", name="See both").press("Enter")
+    expect(screen.get_by_role("combobox", name="Plan of column 2")).to_have_value(re.compile("without multi-hop"))
+    expect(screen.get_by_role("region", name="The columns")).to_be_focused()
+    settled(page)
+    screen.get_by_role("button", name="Add a plan").press("Enter")
+    expect(screen.get_by_role("combobox", name="Plan of column 3")).to_be_focused()
+    settled(page)
+    aside = screen.locator(".aside")
+    expect(aside).to_be_hidden()
+    page.set_viewport_size({"width": 800, "height": 900})
+    aside.get_by_role("button", name="Later columns").press("Enter")
+    expect(aside).to_contain_text("Columns 2–3 of 3")
+    aside.get_by_role("button", name="Earlier columns").press("Enter")
+    expect(aside).to_contain_text("Columns 1–2 of 3")
 
 
 def test_a_column_that_is_stopped_spoils_no_other(page: Page, screen: Locator, app: Served) -> None:
@@ -78,8 +95,9 @@ def test_a_column_that_is_stopped_spoils_no_other(page: Page, screen: Locator, a
     settled(page)
     quick, slow = (asked(screen).nth(at) for at in (0, 1))
     expect(quick.locator(".status")).to_contain_text("grade", timeout=120_000)
-    slow.get_by_role("button", name="Stop").click()
-    expect(slow.locator(".status")).to_contain_text("stopped", timeout=120_000)
+    slow.get_by_role("button", name="Stop").press("Enter")
+    expect(slow.locator(".status")).to_contain_text("◐ stopped", timeout=120_000)
+    expect(slow.locator(".status")).to_be_focused()
     expect(quick.locator(".answer")).to_contain_text("twice a day")
     page.reload()
     settled(page)
