@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages._parts.blocks import escaped, health_list, limit_list
+from pages._parts.blocks import escaped, health_list, limit_list, storage_list
 from pages._parts.prompts import prompts
 from pages._server.state import get_workbench
 from rag_core.errors import RagError
@@ -153,6 +153,10 @@ def data() -> None:
     st.subheader("Your data", anchor=False)
     st.caption("Documents, index, history and settings are kept here, and only here:")
     st.code(str(workbench.settings.data_dir), language=None)
+    if parts := workbench.storage.parts():
+        st.html(storage_list(parts))
+    else:
+        st.caption("What it takes on the disk is being counted: look again in a moment.")
     st.subheader("Backup", anchor=False)
     st.caption(
         "Documents, runs, saved plans, prompts and models in one file, made while the app goes on. Like the directory, "

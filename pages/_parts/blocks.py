@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from rag_core.workbench import PartHealth
+from pages._parts.library import size
+from rag_core.workbench import PartHealth, StoragePart
 
 
 def health_list(parts: Iterable[PartHealth]) -> str:
@@ -29,6 +30,16 @@ def limit_list(limits: Iterable[tuple[str, str, str, str]]) -> str:
         f"<li><div><b>{escape(what)}</b><small>{escape(beyond)}</small><code>{escape(variable)}</code></div>"
         f'<span class="num">{escape(value)}</span></li>'
         for what, value, beyond, variable in limits
+    )
+    return f'<ul class="list">{"".join(rows)}</ul>'
+
+
+def storage_list(parts: Iterable[StoragePart]) -> str:
+    """What each part takes on the disk."""
+    rows = (
+        f"<li><div><b>{escape(one.part)}</b><small>{escape(one.what)}</small></div>"
+        f'<span class="num">{size(one.bytes) if one.bytes else "–"}</span></li>'
+        for one in parts
     )
     return f'<ul class="list">{"".join(rows)}</ul>'
 

@@ -11,6 +11,7 @@ from rag_core.workbench.bench import DEFAULT_COLLECTION, DEMO_COLLECTION, DEMO_F
 from rag_core.workbench.engines import EngineChoice
 from rag_core.workbench.files import FileResult
 from rag_core.workbench.health import PartHealth
+from rag_core.workbench.storage import StoragePart
 
 __all__ = [
     "DEFAULT_COLLECTION",
@@ -19,5 +20,6 @@ __all__ = [
     "EngineChoice",
     "FileResult",
     "PartHealth",
+    "StoragePart",
     "Workbench",
 ]

@@ -71,6 +71,7 @@ from rag_core.workbench.health import (
 from rag_core.workbench.ledgers import Ledgers
 from rag_core.workbench.plans import Plans
 from rag_core.workbench.searched import Tenant, Tenants
+from rag_core.workbench.storage import Storage
 from rag_core.workbench.trees import SummaryTrees
 from rag_core.workbench.watching import Watched
 
@@ -164,6 +165,7 @@ class Workbench:
         grader = Grader(self._reading)
         self.comparing = Comparing(self._start, self.run, grader)
         self.ledgers = Ledgers(settings.data_dir / "ledgers", self._start, self.live, self.run, self.chat, grader)
+        self.storage = Storage(settings.data_dir, settings.cache_dir)
         self._local: tuple[float, list[ModelConnection]] = (-1e9, [])
         self._closing = threading.Lock()
         self._closed = False

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag_core.workbench import Workbench
+from rag_core.workbench import StoragePart, Workbench
 from tests.pages.visits import COLLECTION, pdf, screen, wait_until_read
 
 QUESTION = "How often was the tide measured?"
@@ -148,6 +148,18 @@ def test_an_opened_document_shows_what_there_is_of_it(shown: Workbench) -> None:
     assert not app.exception
     assert "tide.pdf" in texts(app)
     assert "Chunks" in app.segmented_control(key="view").options[-1]
+
+
+def test_settings_say_what_each_part_takes_on_the_disk(shown: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = [StoragePart(part="Index", what="<i>", bytes=2_500_000), StoragePart(part="Graph", what="", bytes=0)]
+    monkeypatch.setattr(shown.storage, "parts", lambda: parts)
+    app = screen("settings")
+    assert not app.exception
+    lists = " ".join(html.proto.body for html in app.get("html"))
+    assert '<b>Index</b><small>&lt;i&gt;</small></div><span class="num">2.5 MB</span>' in lists
+    assert '<b>Graph</b><small></small></div><span class="num">–</span>' in lists
+    monkeypatch.setattr(shown.storage, "parts", lambda: None)
+    assert "being counted" in texts(screen("settings"))
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9", "not an address", "file:///etc/passwd"])
