@@ -91,7 +91,7 @@ def test_no_screen_has_a_serious_fault(inspection: Inspection, app: Served, tmp_
     question.fill("How often was the tide measured?")
     question.press("Enter")
     for column in columns.locator(".col").all():
-        expect(column.locator(".status")).to_contain_text("quality", timeout=120_000)
+        expect(column.locator(".status")).to_contain_text("grade", timeout=120_000)
     inspection.look("Compare")
     inspection.look("Compare", width=800)
     real = re.search(r"runs=(\w+)", page.url)
