@@ -85,7 +85,7 @@ class ChunkStore:
 
     def __init__(self, connection: Connection, collection: str, *, images: bool = False) -> None:
         self._connection, self._collection, self._images = connection, collection, images
-        # The vendor's client takes 0.4 ms to make one, as long as a search takes it besides.
+        # The vendor's client takes 0.4 ms to make one.
         self._handle: Callable[[WeaviateClient, str], Any] = lru_cache(_HANDLES)(
             lambda client, tenant: client.collections.use(collection).with_tenant(tenant)
         )
