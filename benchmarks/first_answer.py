@@ -122,13 +122,11 @@ def bare(workbench: Workbench, question: str) -> None:
     """What no product can be quicker than: embed the question, ask the vendor's client."""
     vector = workbench._embedder.embed_one(question)
     store: ChunkStore = workbench._store
-    tenant = workbench._ledger.tenant(COLLECTION)
-    store._connection.call(
-        lambda client: (
-            client.collections.use(store._collection)
-            .with_tenant(tenant)
-            .query.hybrid(question, vector={"text": vector.tolist()}, target_vector="text", alpha=0.5, limit=10)
-        )
+    store._on(
+        workbench._ledger.tenant(COLLECTION),
+        lambda handle: handle.query.hybrid(
+            question, vector={"text": vector.tolist()}, target_vector="text", alpha=0.5, limit=10
+        ),
     )
 
 
