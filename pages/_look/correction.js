@@ -18,10 +18,16 @@ function card(view, { verdict, share, chunks = [], strips = [], web = [], note }
   const said = [strips.length > 0 && `refined to strips, ${strips.filter(({ kept }) => kept).length} of ${strips.length} kept`, web.length > 0 && `${plural(web.length, "page")} of the web added`, note].filter(Boolean);
   return h("section", { class: "card strips", "aria-label": "Corrective retrieval" },
     h("div", { class: "row head" }, h("h2", {}, "Corrective retrieval"),
-      h("span", { class: `chip ${grade}`, title: typeof share === "number" ? `Share of relevant chunks: ${share.toFixed(2)}` : null }, `${graded[grade] ?? ""} ${verdict}: ${relevant} of ${plural(chunks.length, "chunk")} relevant`),
+      h("span", { class: `chip ${grade}`, title: measured(share, chunks) }, `${graded[grade] ?? ""} ${verdict}: ${relevant} of ${plural(chunks.length, "chunk")} relevant`),
       h("small", {}, said.join("; ")), verdictAction(view)),
     strips.length > 0 && h("ol", {}, strips.map((strip) => drawnStrip(view, strip))),
     web.length > 0 && h("div", { class: "web" }, h("h3", {}, "From the web"), h("ul", {}, web.map(({ url, title }) => h("li", {}, h("b", { dir: "auto" }, title || "No title"), " ", outside(url))))));
+}
+
+/* What the verdict goes by, whichever of the two the plan says. */
+function measured(share, chunks) {
+  const best = chunks.length > 0 && `Best chunk: ${Math.max(...chunks.map(({ score }) => score)).toFixed(2)}`;
+  return [best, typeof share === "number" && `share of relevant chunks: ${share.toFixed(2)}`].filter(Boolean).join("; ") || null;
 }
 
 function drawnStrip(view, { chunk: id, text, score, kept }) {

@@ -1,8 +1,8 @@
 """CRAG: judge what was retrieved and, where it is not good enough, correct it before the answer is written.
 
-Every chunk is scored. Where most are relevant, they are cut down to the strips (1 to 3 sentences) that help; where few
-are, the others go and the web is asked; in between, both. The web hears keywords of the question and nothing else, and
-only where that is switched on. A chunk that is relevant by itself is never dropped: often one passage holds an answer.
+Every chunk is scored. Correct, where one is good enough: all are cut down to the strips (1 to 3 sentences) that help.
+Incorrect, where none comes near: they go, and the web is asked. Ambiguous, in between: both. The web hears keywords of
+the question and nothing else, and only where that is switched on. A chunk that is relevant by itself is never dropped.
 Costs two model calls, and two more and a search where the web is asked; without a model the critic's time.
 
 Source: Yan et al. 2024, "Corrective Retrieval Augmented Generation", https://arxiv.org/abs/2401.15884
@@ -30,6 +30,7 @@ from rag_core.types import Chunk, Hit, Value
 from rag_core.web.results import MAX_TEXT_CHARS, WebError, WebResult, WebSearch, inert
 
 Verdict = Literal["correct", "ambiguous", "incorrect"]
+Rule = Literal["best", "share"]
 
 _PASSAGE_CHARS = 1_200
 """Of a chunk that is judged: some 256 tokens."""
@@ -46,8 +47,13 @@ class CragSettings(TechniqueSettings):
     relevance_threshold: float = Field(
         default=0.7, ge=0, le=1, description="A chunk counts as relevant above this score."
     )
-    upper: float = Field(default=0.7, ge=0, le=1, description="Correct: the share of relevant chunks is above it.")
-    lower: float = Field(default=0.3, ge=0, le=1, description="Incorrect: the share of relevant chunks is below it.")
+    rule: Rule = Field(
+        default="best",
+        description="What the verdict goes by: the score of the best chunk, since one is often all that a question "
+        "needs, or the share of relevant chunks.",
+    )
+    upper: float = Field(default=0.7, ge=0, le=1, description="Correct: the best score, or the share, is above it.")
+    lower: float = Field(default=0.3, ge=0, le=1, description="Incorrect: the best score, or the share, is below it.")
     refine: bool = Field(default=True, description="Cut chunks down to the sentences that help.")
     strip_sentences: int = Field(default=3, ge=1, le=3, description="Sentences of a strip, at most.")
     strip_threshold: float = Field(default=0.5, ge=0, le=1, description="Strips are kept above this score.")
@@ -195,10 +201,9 @@ class Crag:
         """
         judged, unjudged = hits[: self._settings.candidates], hits[self._settings.candidates :]
         scores = self._scores(question, [hit.chunk.searchable_text for hit in judged], watch)
-        share = sum(map(self.relevant, scores)) / len(scores) if scores else 0.0
         return Evaluated(
-            verdict=self._verdict(share),
-            share=share,
+            verdict=self._verdict(scores),
+            share=self._share(scores),
             hits=tuple(_scored(hit, score) for hit, score in zip(judged, scores, strict=True)),
             unjudged=tuple(unjudged),
         )
@@ -210,10 +215,13 @@ class Crag:
             relevant: Chunk id -> whether it helps.
             verdict: That on all of it; None where it follows from the chunks.
         """
-        hits = [_scored(hit, float(relevant.get(hit.chunk.id, hit.scores["crag"]))) for hit in evaluated.hits]
-        share = sum(self.relevant(hit.scores["crag"]) for hit in hits) / len(hits) if hits else 0.0
+        scores = [float(relevant.get(hit.chunk.id, hit.scores["crag"])) for hit in evaluated.hits]
         return evaluated.model_copy(
-            update={"verdict": verdict or self._verdict(share), "share": share, "hits": tuple(hits)}
+            update={
+                "verdict": verdict or self._verdict(scores),
+                "share": self._share(scores),
+                "hits": tuple(_scored(hit, score) for hit, score in zip(evaluated.hits, scores, strict=True)),
+            }
         )
 
     def correct(self, question: str, evaluated: Evaluated, watch: Watch) -> Corrected:
@@ -248,10 +256,14 @@ class Crag:
         """Whether a chunk with this score counts as relevant."""
         return score > self._settings.relevance_threshold
 
-    def _verdict(self, share: float) -> Verdict:
-        if share > self._settings.upper:
+    def _share(self, scores: Sequence[float]) -> float:
+        return sum(map(self.relevant, scores)) / len(scores) if scores else 0.0
+
+    def _verdict(self, scores: Sequence[float]) -> Verdict:
+        found = max(scores, default=0.0) if self._settings.rule == "best" else self._share(scores)
+        if found > self._settings.upper:
             return "correct"
-        return "incorrect" if share < self._settings.lower else "ambiguous"
+        return "incorrect" if found < self._settings.lower else "ambiguous"
 
     def _scores(self, question: str, texts: Sequence[str], watch: Watch) -> list[float]:
         """How relevant each text is, 0..1; what a model leaves out the critic judges."""

@@ -104,6 +104,7 @@ def test_the_matrix_has_every_sentence_against_every_chunk(run: Locator, page: P
 def test_strips_are_kept_or_struck_and_the_verdict_is_said(run: Locator) -> None:
     panel = tab(run, "correction")
     expect(panel).to_contain_text("ambiguous: 1 of 2 chunks relevant")
+    expect(panel.locator(".chip").first).to_have_attribute("title", "Best chunk: 0.88; share of relevant chunks: 0.50")
     expect(panel).to_contain_text("2 of 3 kept")
     struck = panel.locator("li.dropped .words")
     expect(struck).to_contain_text("Cloud storage")

@@ -139,7 +139,7 @@ class TestCrag:
         }
         told = told_by(server, replies, self.PLAN, Library({"Where": [FROG, TOWER]}))
         (corrected,) = spans(told, "crag")
-        assert corrected["verdict"] == "ambiguous"
+        assert corrected["verdict"] == "correct"
         assert [(one["chunk"], one["relevant"]) for one in corrected["chunks"]] == [("frog", False), ("tower", True)]
         assert told.final_answer == "False, True."
         assert [hit.chunk.id for hit in told.evidence] == ["tower", "frog"]
