@@ -19,6 +19,7 @@ from rag_core.indexing.ledger import Ledger
 from rag_core.settings import ROOT
 from tests.browser.steps import COLLECTION, Served
 from tests.model_server import model_server
+from tests.web_server import web_server
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # Two test files run at a time, and whoever runs them may have other things to do.
@@ -49,17 +50,17 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     ledger = Ledger(data / "ledger.sqlite")
     ledger.create_collection(COLLECTION, "Ledgers of a harbour.")
     ledger.close()
-    with model_server() as model, socket.socket() as free:
+    with model_server() as model, web_server() as web, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
         model_env = {"OPENAI_BASE_URL": model.base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"}
         server = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
-            cwd=ROOT, env={**os.environ, **model_env, "RAGSCOPE_DATA_DIR": str(data)},
+            cwd=ROOT, env={**os.environ, **model_env, "RAGSCOPE_SEARXNG_URL": web.url, "RAGSCOPE_DATA_DIR": str(data)},
         )  # fmt: skip
         try:
-            yield Served(wait_until_up(f"http://127.0.0.1:{port}"), model, data)
+            yield Served(wait_until_up(f"http://127.0.0.1:{port}"), model, web, data)
         finally:
             server.terminate()
             server.wait(30)

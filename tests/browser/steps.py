@@ -10,6 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from tests.model_server import ModelServer, Turn, says
+from tests.web_server import WebServer
 
 COLLECTION = "Harbour"
 TIDE = "The harbour authority measured the tide twice a day in 1904. Every entry was read back by a second clerk."
@@ -21,6 +22,7 @@ class Served:
 
     url: str
     model: ModelServer
+    web: WebServer
     data: Path
 
 
