@@ -1,6 +1,6 @@
 """CRAG: judge what was retrieved and, where it is not good enough, correct it before the answer is written.
 
-Every chunk is scored. Correct, where one is good enough: all are cut down to the strips (1 to 3 sentences) that help.
+Every chunk is scored. Correct, where one is good enough: they are cut down to the strips (1 to 3 sentences) that help.
 Incorrect, where none comes near: they go, and the web is asked. Ambiguous, in between: both. The web hears keywords of
 the question and nothing else, and only where that is switched on. A chunk that is relevant by itself is never dropped.
 Costs two model calls, and two more and a search where the web is asked; without a model the critic's time.
@@ -279,7 +279,7 @@ class Crag:
         return [scores[number] for number in range(1, len(texts) + 1)]
 
     def _refined(self, question: str, hits: Sequence[Hit], watch: Watch) -> tuple[list[Hit], list[Strip]]:
-        """The hits cut down to their strips that help, without those that have none; and all strips."""
+        """The hits cut down to their strips that help, without pages of the web that have none; and all strips."""
         if not self._settings.refine:
             return list(hits), []
         cut = [(hit.chunk, text) for hit in hits for text in strips_of(hit.chunk, self._settings.strip_sentences)]
@@ -292,17 +292,16 @@ class Crag:
         return [hit for hit in refined if hit], strips
 
     def _cut_down(self, hit: Hit, strips: Sequence[Strip]) -> Hit | None:
-        """The hit with only the strips that are kept; None where there is none and the whole is not relevant either.
+        """The hit with only the strips that are kept; None for a page of the web that has none.
 
-        A document's chunk stays whole beside them, since it is what is cited. A page of the web is cited by its
-        address: its chunk is what was kept of it.
+        A document's chunk stays whole beside them, since it is what is cited, and where it has none: what a second hop
+        goes to has little to do with the question by itself. A page of the web is cited by its address: its chunk is
+        what was kept of it.
         """
         kept = " ".join(strip.text for strip in strips if strip.kept)
         if hit.chunk.url:
             return hit.model_copy(update={"chunk": hit.chunk.model_copy(update={"text": kept})}) if kept else None
-        if not kept:
-            return hit if self.relevant(hit.scores["crag"]) else None
-        return hit if all(strip.kept for strip in strips) else hit.model_copy(update={"refined": kept})
+        return hit.model_copy(update={"refined": kept}) if kept and not all(strip.kept for strip in strips) else hit
 
     def _strip_scores(self, question: str, texts: Sequence[str], watch: Watch) -> list[float | None]:
         """A score for each strip; where there are too many, None for those that are the least close."""

@@ -120,7 +120,7 @@ class TestHeal:
 class TestCrag:
     """What does not help is set aside, and neither lost from the evidence nor written from."""
 
-    PLAN = BARE.set("crag", relevance_threshold=0.5)
+    PLAN = BARE.set("crag", relevance_threshold=0.5, rule="share", lower=0.6)
 
     def judging(self, scores: dict[str, float]) -> Callable[[str], str]:
         def judged(prompt: str) -> str:
@@ -139,7 +139,7 @@ class TestCrag:
         }
         told = told_by(server, replies, self.PLAN, Library({"Where": [FROG, TOWER]}))
         (corrected,) = spans(told, "crag")
-        assert corrected["verdict"] == "correct"
+        assert corrected["verdict"] == "incorrect"
         assert [(one["chunk"], one["relevant"]) for one in corrected["chunks"]] == [("frog", False), ("tower", True)]
         assert told.final_answer == "False, True."
         assert [hit.chunk.id for hit in told.evidence] == ["tower", "frog"]
