@@ -111,7 +111,11 @@ class Settings(BaseModel):
         default=5_000, ge=1, le=100_000, alias="RAGSCOPE_MAX_PAGES", description="Longer files are refused."
     )
     page_seconds: float = Field(
-        default=30, gt=0, le=600, alias="RAGSCOPE_PAGE_SECONDS", description="A page that takes longer is given up."
+        default=30,
+        gt=0,
+        le=600,
+        alias="RAGSCOPE_PAGE_SECONDS",
+        description="A page that takes longer is given up; where others hold the processor it has thrice as long.",
     )
     document_seconds: float = Field(
         default=14_400,

@@ -16,7 +16,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from rag_core.errors import PdfParseError, Stopped
+from rag_core.parsing.sandbox import PATIENCE
 from rag_core.settings import ROOT
 
 START_SECONDS = 60.0
@@ -55,6 +58,8 @@ class Worker:
     def ask(self, request: Message, seconds: float, stopped: Callable[[], bool]) -> Iterator[Message]:
         """Send a request and give each answer as it comes; `seconds` is the clock of each.
 
+        It counts what the process works: where others hold the processor, an answer has `PATIENCE` times as long.
+
         Raises:
             Lost: It took too long, it ran out of memory, or the process died.
             PdfParseError: The worker refuses the file.
@@ -89,18 +94,27 @@ class Worker:
             self._process.stdin.close()
 
     def _receive(self, seconds: float, stopped: Callable[[], bool]) -> Message:
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0:
+        began, worked = time.monotonic(), self._worked()
+        while (spent := time.monotonic() - began) < PATIENCE * seconds:
             if stopped():
                 raise Stopped("Reading was stopped.")
+            if spent > seconds and self._worked() - worked > seconds:
+                break
             try:
-                message = self._messages.get(timeout=min(left, POLL_SECONDS))
+                message = self._messages.get(timeout=POLL_SECONDS)
             except queue.Empty:
                 continue
             if message is None:
                 raise Lost("crashed the reader")
             return message
         raise Lost(f"took longer than {seconds:g} s")
+
+    def _worked(self) -> float:
+        """Seconds of a processor that the process and what it started have had."""
+        try:
+            return sum(psutil.Process(self._process.pid).cpu_times()[:4])
+        except psutil.Error:  # it has died: its pipe says so
+            return 0.0
 
     def _pump(self) -> None:
         assert self._process.stdout

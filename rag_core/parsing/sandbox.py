@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 MEMORY_BYTES = 4 * 1024**3
+PATIENCE = 3
+"""Times its clock that a page may take on a machine that has other things to do."""
 
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
 _REFUSED = ("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo")

@@ -23,7 +23,7 @@ from typing import Any
 from rag_core.parsing.formats.kinds import is_view
 from rag_core.parsing.records import FileFacts, OcrSettings, PageBlocks
 from rag_core.parsing.refused import Refused
-from rag_core.parsing.sandbox import shut_in
+from rag_core.parsing.sandbox import PATIENCE, shut_in
 
 RENDER_PIXELS = 4_000
 DIGEST_DPI, DIGEST_PIXELS = 72, 1_500
@@ -63,7 +63,7 @@ def _answers(request: Message, held: _Held) -> Iterator[Message]:
     from rag_core.parsing.vendor import MupdfError
 
     # The parent holds the clock. Should it be gone while C code runs, the kernel ends us soon after.
-    seconds = 2 * request["page_seconds"] + 5
+    seconds = (PATIENCE + 1) * request["page_seconds"] + 5
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         if request["do"] == "typeset":

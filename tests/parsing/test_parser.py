@@ -153,6 +153,18 @@ def test_when_a_worker_dies_its_page_is_named_and_the_others_are_read(
     assert {element.place.page for element in parsed.elements} == {1, 2, 3, 4, 5, 6}
 
 
+def test_a_page_whose_worker_gets_no_processor_is_waited_for(tmp_path: Path, own: Parser, before: set[int]) -> None:
+    path = pdfs.report(tmp_path / "report.pdf", pages=5)
+
+    def starve() -> None:
+        held = readers(before)
+        for reader in held:
+            reader.send_signal(signal.SIGSTOP)
+        threading.Timer(7.5, lambda: [reader.send_signal(signal.SIGCONT) for reader in held]).start()
+
+    assert parsed_with(own, path, tmp_path, 1, starve).failed == ()
+
+
 def test_when_a_page_takes_too_long_its_worker_is_replaced(tmp_path: Path, own: Parser, before: set[int]) -> None:
     path = pdfs.report(tmp_path / "report.pdf", pages=5)
     hang = lambda: [reader.send_signal(signal.SIGSTOP) for reader in readers(before)]  # noqa: E731
