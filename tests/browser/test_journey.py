@@ -165,6 +165,8 @@ def test_a_step_of_a_run_is_drawn_and_the_others_are_left_alone(page: Page) -> N
     page.route_web_socket(re.compile("/v1/tabs/"), lambda socket: sockets.append(socket))
     visit(page, "/")
     expect(page.locator(".st-key-chat .empty")).to_be_visible()
+    while not sockets:
+        page.wait_for_timeout(20)
     run = page.locator(".st-key-run")
 
     def told(**what: object) -> None:

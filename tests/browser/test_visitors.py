@@ -13,8 +13,8 @@ from tests.papers import a_pdf
 
 MINE = "How often was the tide measured?"
 YOURS = "Who read every entry back?"
-# A minute, whatever else the machine does.
-LONG = says(f"Twice a day [1]. {'It was a patient and careful piece of work by the clerks. ' * 90}", pause_s=0.06)
+# Minutes, whatever else the machine does: it must go on until the other visitor has come, asked and stopped.
+LONG = says(f"Twice a day [1]. {'It was a patient and careful piece of work by the clerks. ' * 360}", pause_s=0.06)
 
 
 def test_nothing_of_a_visitor_is_the_others_and_a_stop_is_for_ones_own_run(
