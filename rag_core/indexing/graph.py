@@ -52,7 +52,7 @@ class Extractor(Protocol):
 
 
 class Reporter(Protocol):
-    """Makes the communities of a graph, with their reports."""
+    """Makes the communities of a graph, with their reports; one that comes again takes the place of the first."""
 
     def communities(self, store: GraphStore) -> Iterable[Community]: ...
 
@@ -392,28 +392,31 @@ class _Build:
         """Make them; reports that were written are kept wherever the work ends."""
         calls: list[int] = []
         watch = Listening(self._stopped, calls.append)
-        found: list[Community] = []
+        found: dict[str, Community] = {}
         whole = True
         try:
-            for community in self._making.reporter(watch).communities(self._graph):
+            for done, community in enumerate(self._making.reporter(watch).communities(self._graph), start=1):
                 failed = self._failed(watch, "reports")
                 whole = whole and not failed
-                found.append(replace(community, made_by=KeylessEngine.name) if failed else community)
-                self._tell(GraphProgress(stage="communities", done=len(found), total=0))
+                if failed:  # whatever was written before is better than what is written without a model
+                    found.setdefault(community.id, replace(community, made_by=KeylessEngine.name))
+                else:
+                    found[community.id] = community
+                self._tell(GraphProgress(stage="communities", done=done, total=0))
                 if self._making.asks_model and len(calls) >= _A_WRITE[True]:
-                    self._save(found)
+                    self._save(found.values())
                     calls.clear()
         except RagError:
             if found:
-                self._save(found)
+                self._save(found.values())
             raise
-        self._save(found, made=_all_of(self._graph.documents()) if whole else "")
+        self._save(found.values(), made=_all_of(self._graph.documents()) if whole else "")
 
-    def _save(self, found: Sequence[Community], made: str = "") -> None:
+    def _save(self, found: Collection[Community], made: str = "") -> None:
         """Keep these communities, unless they are there as they are."""
         graph = self._graph
         if _known(found) != _known(graph.communities()) or (found and graph.communities_made() != made):
-            graph.save_communities(found, made=made)
+            graph.save_communities([*found], made=made)
 
     def _failed(self, watch: Listening, what: str) -> bool:
         """Whether the model failed on what was asked of it last; too often in a row, and the build ends."""

@@ -15,7 +15,7 @@ import pytest
 
 from rag_core.errors import EngineError, GraphError, RagError, Stopped, UnknownCollection
 from rag_core.indexing.graph import GraphProgress, Graphs, GraphStatus, Making
-from rag_core.llm.engine import Call
+from rag_core.llm.engine import Call, Engine, KeylessEngine
 from rag_core.settings import ROOT, Settings
 from rag_core.stores.graph.facts import ChunkFacts, Community, Entity, GraphStore, Mention, Relation, entity_id
 from rag_core.techniques.graph.communities import Reporter
@@ -234,6 +234,23 @@ def test_reports_that_a_model_failed_on_are_written_without_it_and_asked_for_aga
     with pytest.raises(EngineError, match="3 reports"):
         built(refused)
     assert graphs.status(collection).communities == 2
+
+
+def test_reports_stay_until_the_model_that_is_chosen_now_has_written_others(
+    workbench, graphs, collection, tmp_path
+) -> None:
+    put(workbench, collection, tmp_path / "in", "a.jsonl", *related("Xa", "Ya", "Za"))
+
+    def by(engine: Engine, *, model: bool) -> Making:
+        return replace(Names().making("m", model=model), reporter=lambda watch: Reporter(engine, READING, watch))
+
+    graphs.build(collection, by(KeylessEngine(), model=False))
+    there = graphs.graph(collection).communities()
+    with a_model("I cannot help with that.") as (engine, _), pytest.raises(EngineError, match="3 reports"):
+        graphs.build(collection, by(engine, model=True))
+    assert len(there) == 3
+    assert graphs.graph(collection).communities() == there
+    assert not graphs.status(collection).grouped
 
 
 def test_a_graph_that_lost_a_document_says_that_its_communities_are_old(

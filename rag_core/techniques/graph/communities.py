@@ -139,25 +139,25 @@ class Reporter:
         self._watch = watch
 
     def communities(self, store: GraphStore) -> Iterator[Community]:
-        """The communities of a graph with their reports: those that keep theirs first, then the coarsest first.
+        """The communities of a graph with their reports: as far as they are there first, then the coarsest first.
 
-        One that is as before keeps its report, but for one that was written without a model where there is one now.
+        One that is as before keeps its report; one that another engine wrote comes once more, written anew, where there
+        is a model now.
 
         Raises:
             GraphError: The store is out.
             Stopped: The work was stopped meanwhile.
         """
         any_will_do = self._engine.name == KeylessEngine.name
-        before = {
-            one.id: one
-            for one in store.communities()
-            if one.report and (any_will_do or one.made_by == self._engine.name)
-        }
+        before = {one.id: one for one in store.communities() if one.report}
         todo: list[Community] = []
         for community in communities_of(store.edges()):
-            if community.id in before or len(community.entities) < _LEAST:
-                yield before.get(community.id, community)
-            else:
+            if known := before.get(community.id):
+                yield known
+                due = not any_will_do and known.made_by != self._engine.name
+            elif not (due := len(community.entities) >= _LEAST):
+                yield community
+            if due:
                 todo.append(community)
         for community in todo:
             if self._watch.stopped():

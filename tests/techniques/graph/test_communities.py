@@ -57,7 +57,7 @@ def test_reports_say_what_the_passages_say_of_their_entities(tmp_path: Path) -> 
 def test_only_what_has_changed_is_reported_anew(tmp_path: Path) -> None:
     graph = a_graph(tmp_path, reports=True)
     with a_model('{"title": "New", "report": "Written anew."}') as (engine, server):
-        by_model = list(Reporter(engine, READING, Watch()).communities(graph))
+        by_model = [*{one.id: one for one in Reporter(engine, READING, Watch()).communities(graph)}.values()]
         graph.save_communities(by_model)
         asked = len(server.asked)
         assert {one.id for one in Reporter(engine, READING, Watch()).communities(graph)} == {one.id for one in by_model}
