@@ -49,6 +49,8 @@ def duration(seconds: float) -> str:
 
 def progressed(progress: GraphProgress | TreeProgress | None) -> tuple[float, str]:
     """How far a build is, as a share and in words."""
+    if isinstance(progress, GraphProgress) and progress.stage == "communities":
+        return 1.0, f"Communities and their reports: {progress.done:,} so far"
     if progress is None or not progress.total:
         return 0.0, "Looking at what has changed"
     share = min(1.0, progress.done / progress.total)
@@ -56,8 +58,6 @@ def progressed(progress: GraphProgress | TreeProgress | None) -> tuple[float, st
         at = f"Summarising {progress.document}" if progress.document else "Summarising over all documents"
         of = f"{progress.done:,} of {counted(progress.total, 'document')}"
         return share, f"{at}: {of}, {several(progress.summaries, 'summaries', 'summary')} written"
-    if progress.stage == "communities":
-        return share, f"Reports on communities: {progress.done:,} of {progress.total:,}"
     return share, f"Reading {progress.document}: {progress.done:,} of {counted(progress.total, 'chunk')}"
 
 

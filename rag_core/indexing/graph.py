@@ -73,7 +73,7 @@ class GraphProgress(Value):
 
     stage: Literal["facts", "communities"] = "facts"
     document: str = Field(default="", description="The name of the one it is at.")
-    done: int = Field(ge=0, description="Chunks, of those that have to be read; communities that have a report.")
+    done: int = Field(ge=0, description="Chunks, of those that have to be read; communities, kept or written.")
     total: int = Field(ge=0, description="0 where that is not known yet.")
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rag_core.indexing.graph import Graphs
+from pages._parts.knowing import progressed
+from rag_core.indexing.graph import GraphProgress, Graphs
 from rag_core.workbench import Workbench
 from tests.pages.visits import pdf, screen, wait_until_read
 
@@ -95,6 +96,14 @@ def test_a_build_under_way_is_told_and_can_be_stopped(
     until(lambda: not shown.graphs.under_way(box))
     assert "It was stopped" in texts(app.run())
     assert app.button(key="build-graph")
+
+
+def test_a_build_says_how_many_communities_it_has_though_nobody_knows_how_many_there_will_be() -> None:
+    assert progressed(GraphProgress(stage="communities", done=1_200, total=0)) == (
+        1.0,
+        "Communities and their reports: 1,200 so far",
+    )
+    assert progressed(GraphProgress(document="a.pdf", done=1, total=4)) == (0.25, "Reading a.pdf: 1 of 4 chunks")
 
 
 def test_queries_give_rows_and_what_writes_is_refused_in_a_sentence(shown: Workbench, box: str) -> None:
