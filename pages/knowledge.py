@@ -139,8 +139,12 @@ def outdated(what: str, status: GraphStatus | TreeStatus) -> str:
 def building_now(what: str) -> None:
     """How far the work is; drawn again every half second, and the page once more when it is over."""
     maker = makers[what]
-    status = maker.status(collection)
-    if status.state != "building" and not maker.under_way(collection):
+    try:
+        status = maker.status(collection)
+        over = status.state != "building" and not maker.under_way(collection)
+    except RagError:  # another tab renamed or deleted it meanwhile: the whole page knows what to show then
+        st.rerun()
+    if over:
         st.rerun()
     share, words = progressed(status.progress)
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -6,12 +6,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages._parts.knowing import progressed
-from rag_core.indexing.graph import GraphProgress, Graphs
+from rag_core.errors import UnknownCollection
+from rag_core.indexing.graph import GraphProgress, Graphs, GraphStatus
 from rag_core.workbench import Workbench
 from tests.pages.visits import pdf, screen, wait_until_read
 
@@ -96,6 +98,28 @@ def test_a_build_under_way_is_told_and_can_be_stopped(
     until(lambda: not shown.graphs.under_way(box))
     assert "It was stopped" in texts(app.run())
     assert app.button(key="build-graph")
+
+
+def test_a_collection_that_goes_while_its_build_is_looked_at_breaks_nothing(
+    shown: Workbench, box: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going, build, status = threading.Event(), Graphs.build, Graphs.status
+    monkeypatch.setattr(Graphs, "build", lambda *args, **kwargs: going.wait(60) and build(*args, **kwargs))
+    app = look(box)
+    app.button(key="build-graph").click().run()
+    looks = count(1)
+
+    def gone_at_second(self: Graphs, collection: str) -> GraphStatus:
+        if next(looks) == 2:
+            raise UnknownCollection(collection, [])
+        return status(self, collection)
+
+    monkeypatch.setattr(Graphs, "status", gone_at_second)
+    app.run()
+    going.set()
+    assert "Looking at what has changed" in texts(app)
+    assert next(looks) > 3
+    until(lambda: not shown.graphs.under_way(box))
 
 
 def test_a_build_says_how_many_communities_it_has_though_nobody_knows_how_many_there_will_be() -> None:
