@@ -22,6 +22,10 @@ def test_no_setting_is_listed_that_is_not_there() -> None:
     assert sorted(listed) == sorted(field.alias for field in Settings.model_fields.values())
 
 
+def test_every_default_is_said_in_words_or_as_a_value() -> None:
+    assert "Undefined" not in SETTINGS
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_and_pictures_lead_to_files(page) -> None:
     targets = re.findall(r"\]\(([^)#]+)\)", page.read_text())
