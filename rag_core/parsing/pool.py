@@ -110,7 +110,7 @@ class Worker:
         raise Lost(f"took longer than {seconds:g} s")
 
     def _worked(self) -> float:
-        """Seconds of a processor that the process and what it started have had."""
+        """Seconds of a processor that the process has had, and what it started and saw the end of."""
         try:
             return sum(psutil.Process(self._process.pid).cpu_times()[:4])
         except psutil.Error:  # it has died: its pipe says so

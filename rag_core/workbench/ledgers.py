@@ -164,10 +164,16 @@ class Ledgers:
             live.stop()
 
     def forget(self, run_id: str, timeout_s: float = 5) -> None:
-        """Forget the ledger of a run that is deleted; one being made is stopped before."""
+        """Forget the ledger of a run that is deleted; one being made is stopped before.
+
+        Raises:
+            QuestionError: What it asks did not end in time; nothing is forgotten.
+        """
         if live := self.live(run_id):
             live.stop()
             live.wait(timeout_s)
+            if not live.done:
+                raise QuestionError("A ledger of this run is still being stopped: try again in a moment.")
         with self._lock:
             self._making.pop(run_id, None)
         if path := self._path(run_id):

@@ -146,6 +146,8 @@ def test_with_a_model_the_run_stays_as_it_was_and_a_stop_ends_what_is_under_way(
             while not any(entry.state == "running" for entry in making.record.entries):
                 assert time.monotonic() < until
                 time.sleep(0.02)
+            with pytest.raises(QuestionError, match="still being stopped"):
+                birds.ledgers.forget(run.id, timeout_s=0)
             birds.ledgers.stop(run.id)
             assert making.wait(60)
         finally:
