@@ -129,9 +129,10 @@ with st.container(key="runs"):
     with left, st.container(key="history-side"):
         history(selected)
     with right, st.container(key="inspector-side"):
+        with st.container():  # its button does not move the run, which would draw it from nothing
+            if selected:
+                st.button("Back to the list", key="to-list", on_click=go_to, args=({},))
         inspector(selected)
-        if selected:
-            st.button("Back to the list", key="to-list", on_click=go_to, args=({},))
 action, runs = st.session_state.get("asking", (None, ()))
 if action == "delete-run":
     delete_dialog(runs[0])

@@ -37,6 +37,18 @@ def settled(page: Page) -> None:
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
 
+def mark(page: Page, *keys: str) -> None:
+    """Mark what these components drew, for `stays`."""
+    for key in keys:
+        page.locator(f".st-key-{key} .root").evaluate("root => { root.dataset.marked = '' }")
+
+
+def stays(page: Page, *keys: str) -> None:
+    """They stand as they were marked: none was taken away and drawn from nothing, with what was typed in it lost."""
+    for key in keys:
+        expect(page.locator(f".st-key-{key} .root[data-marked]")).to_be_attached()
+
+
 def visit(page: Page, address: str) -> None:
     page.goto(address)
     settled(page)

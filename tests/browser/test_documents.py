@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from rag_core.workbench import DEMO_FOLDER
-from tests.browser.steps import Served, ask, choose, choose_engine, finished, have, row, settled, visit
+from tests.browser.steps import Served, ask, choose, choose_engine, finished, have, mark, row, settled, stays, visit
 from tests.papers import a_pdf
 
 PRESS = "dataweave-press-release.pdf"
@@ -95,6 +95,8 @@ def test_a_figure_leads_to_its_page_with_its_box_lit(page: Page, opened: Callabl
 
 def test_many_files_at_once_are_reported_found_by_name_and_deleted_together(page: Page, tmp_path: Path) -> None:
     visit(page, "/documents")
+    expect(page.locator(".st-key-library li").first).to_be_visible()
+    mark(page, "library")
     files = [a_pdf(tmp_path / f"letter {number}.pdf", f"Letter {number} was never sent.") for number in range(12)]
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(files)
     expect(page.locator(".st-key-report")).to_contain_text("12 added.")
@@ -112,6 +114,7 @@ def test_many_files_at_once_are_reported_found_by_name_and_deleted_together(page
     expect(page.locator(".st-key-library .none-yet")).to_be_visible()
     find.fill("letter")
     expect(rows).to_have_count(9)
+    stays(page, "library")
 
 
 def test_a_document_moves_to_a_new_collection_and_is_found_there(page: Page, tmp_path: Path) -> None:

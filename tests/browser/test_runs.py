@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.steps import TIDE, Served, ask, choose_engine, finished, have, settled, visit
+from tests.browser.steps import TIDE, Served, ask, choose_engine, finished, have, mark, settled, stays, visit
 from tests.papers import a_pdf
 
 HOSTILE = "</script><img src=x onerror=alert(1)> ![p](http://127.0.0.1:1/leak)"
@@ -28,6 +28,7 @@ def test_a_run_is_found_opened_and_replayed(page: Page, app: Served, tmp_path: P
     find.fill("how OFTEN measured </script>")
     expect(rows(page)).to_have_count(1)
     expect(page.locator(".st-key-history .count")).to_contain_text("1 of ")
+    mark(page, "history", "inspector")
     rows(page).get_by_role("button").focus()
     page.keyboard.press("Enter")
     run = page.locator(".st-key-inspector")
@@ -35,6 +36,7 @@ def test_a_run_is_found_opened_and_replayed(page: Page, app: Served, tmp_path: P
     expect(run.locator(".a.done")).to_contain_text("twice a day")
     expect(page).to_have_url(re.compile(r"/runs\?run="))
     settled(page)
+    stays(page, "history", "inspector")
     find.fill("no run says this")
     expect(page.get_by_text("No run is so.")).to_be_visible()
     page.get_by_role("button", name="Show all runs").click()
