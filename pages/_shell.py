@@ -28,11 +28,19 @@ def sidebar(here: st.Page, workbench: Workbench | None) -> None:
         st.html('<div class="logo"><i></i>Ragscope</div>')
         for page in PAGES:
             with st.container(key="here" if page.url_path == here.url_path else f"to-{page.title}"):
-                st.page_link(page, label=page.title, width="stretch")
+                back = way_back() if page is PAGES[0] and page.url_path != here.url_path else None
+                st.page_link(page, label=page.title, width="stretch", query_params=back)
         if workbench is not None:
             with st.container(key="foot"):
                 choose_collection(workbench)
                 choose_engine(workbench)
+
+
+def way_back() -> dict[str, str] | None:
+    """From another page Ask opens with the chat that was left there, unless another collection was chosen since."""
+    collection, address = st.session_state.get("left", (None, None))
+    chosen = st.session_state.get("next_collection") or st.session_state.get("collection")
+    return address if collection == chosen else None
 
 
 def choose_collection(workbench: Workbench) -> None:

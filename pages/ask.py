@@ -217,6 +217,7 @@ if to_compare := st.session_state.pop("to_compare", None):
     st.switch_page("compare.py", query_params=to_compare)
 questions = questions_of(st.query_params.get("chat"))
 selected = st.query_params.get("run") or next(reversed(questions), None)
+st.session_state.left = (st.session_state.collection, st.query_params.to_dict() if questions else None)
 
 with st.container(key="ask"):
     left, right = st.columns([5, 7])

@@ -28,6 +28,11 @@ def one(app: AppTest, name: str) -> str:
     return value if isinstance(value, str) else value[0]
 
 
+def way_to(app: AppTest, title: str) -> str:
+    """The query of a page's link in the menu."""
+    return next(link.proto.query_string for link in app.get("page_link") if link.proto.label == title)
+
+
 def texts(app: AppTest) -> str:
     return " ".join(element.value for element in (*app.text, *app.warning, *app.caption, *app.error))
 
@@ -114,6 +119,18 @@ def test_new_chat_begins_with_an_empty_address(shown: Workbench) -> None:
     wait_for(shown, one(app, "run"))
     next(button for button in app.button if button.label == "New chat").click().run()
     assert not app.query_params
+
+
+def test_from_another_page_ask_leads_back_to_its_chat_but_not_from_another_collection(shown: Workbench) -> None:
+    shown.create_collection("Elsewhere")
+    app = screen()
+    app.chat_input[0].set_value(QUESTION).run()
+    wait_for(shown, one(app, "run"))
+    chat = one(app, "chat")
+    app = app.switch_page("settings.py").run()
+    assert f"chat={chat}" in way_to(app, "Ask")
+    app.selectbox(key="collection").set_value("Elsewhere").run()
+    assert not way_to(app, "Ask")
 
 
 def test_an_upload_is_kept_and_the_uploader_is_emptied(shown: Workbench) -> None:
