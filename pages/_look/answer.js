@@ -77,7 +77,7 @@ function citation(chunk, number, run) {
 function legend(view) {
   const kinds = Object.keys(SUPPORT).filter((kind) => view.sentences.some((sentence) => sentence.support === kind));
   if (!kinds.length && view.status === "running") return h("p", { class: "legend" }, "Draft; each sentence is being checked.");
-  if (kinds.length < 2) return null;
+  if (!kinds.length) return null;
   return h("p", { class: "legend", "aria-hidden": "true" }, kinds.map((kind) => h("span", {}, h("i", { class: SUPPORT[kind].class }), SUPPORT[kind].words)));
 }
 

@@ -62,6 +62,7 @@ def test_from_a_file_to_the_lit_page(page: Page, tmp_path: Path, folder: str, na
     go(page, "Ask", "stChatInputTextArea")
     choose_engine(page, "No model")
     answer = finished(ask(page, question))
+    expect(answer.locator(".legend")).to_contain_text("supported")
     expect(page.locator(".st-key-run .ev").first).to_be_visible()
     answer.locator(".cite").first.click()
     lit = page.locator(".st-key-run .panel .page")
