@@ -30,7 +30,7 @@ function matrix(view, { matrix: judged, isuse, critic, notes }) {
   const relevant = relevance(view);
   const ids = [...new Set([...judged.map(({ chunk }) => chunk), ...citedChunks(view)])].filter((id) => rank.has(id)).sort((one, other) => rank.get(one) - rank.get(other));
   const cells = new Map(judged.map((one) => [`${placeOf(view, one.sentence)} ${one.chunk}`, one]));
-  const head = h("tr", {}, h("th", { scope: "col" }, "Sentence"), ids.map((id) => h("th", { scope: "col", class: "mid", title: known.get(id).name }, columnName(known.get(id), rank.get(id)))), h("th", { scope: "col" }, "ISSUP"));
+  const head = h("tr", {}, h("th", { scope: "col" }, "Sentence"), ids.map((id) => h("th", { scope: "col", class: "mid", title: known.get(id).name }, columnName(known.get(id), rank.get(id)))), h("th", { scope: "col", title: "ISSUP: does what is cited say it?" }, "supported"));
   const rows = view.sentences.map((sentence, at) => h("tr", {}, h("th", { scope: "row", dir: "auto", title: sentence.text }, h("span", {}, sentence.text)),
     ids.map((id) => h("td", { class: "mid" }, cell(view, sentence, id, rank.get(id), cells.get(`${at} ${id}`)))), h("td", {}, supportOf(sentence))));
   const last = relevant.size > 0 && h("tr", { class: "isrel" }, h("th", { scope: "row" }, "ISREL"),

@@ -92,6 +92,7 @@ def test_the_matrix_has_every_sentence_against_every_chunk(run: Locator, page: P
     )
     expect(rows.nth(1)).to_contain_text(".63")
     expect(rows.nth(2)).to_contain_text("against")
+    expect(panel.locator("thead")).to_contain_text("supported")
     expect(rows.nth(3)).to_contain_text("ISREL")
     expect(panel).to_contain_text("ISUSE 4 of 5")
     expect(panel.locator("li.dropped", has_text="pay for itself")).to_contain_text("no support")
