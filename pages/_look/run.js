@@ -182,7 +182,7 @@ function drawTimeline(state) {
 /** What can be done with a run that is over. */
 function ways(state) {
   const { view, act, alone, kept } = state;
-  const file = (kind, title) => h("a", { class: "btn", "data-key": kind, href: `/v1/runs/${encodeURIComponent(view.id)}/export.${kind}`, download: `run-${view.id}.${kind}`, title, "aria-label": title }, kind.toUpperCase());
+  const file = (kind, title) => h("a", { class: "btn", "data-key": kind, href: `/v1/runs/${encodeURIComponent(view.id)}/export.${kind}`, download: true, title, "aria-label": title }, kind.toUpperCase());
   return [
     view.spans.length > 0 && h("button", { type: "button", class: "btn", "data-key": "replay", title: "See it happen once more, at reading speed", onclick: () => replay(state) }, "Replay"),
     !kept && [h("small", {}, "Export"), file("html", "Export as one HTML file that opens offline"), file("json", "Export the whole record as JSON")],

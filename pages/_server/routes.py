@@ -6,6 +6,7 @@ Nothing here blocks the event loop: files, PDFs and history are read in a thread
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 from typing import Any
@@ -27,6 +28,7 @@ from rag_core.errors import RagError
 from rag_core.pipeline.exchange import to_file
 from rag_core.pipeline.listing import RunQuery
 from rag_core.pipeline.live import LiveRun
+from rag_core.pipeline.run import Run
 
 DPI = range(20, 301)
 KINDS = {"json": "application/json", "html": "text/html; charset=utf-8"}
@@ -77,8 +79,14 @@ async def run_file(request: Request) -> Response:
     if run is None or kind not in KINDS:
         return not_found("run" if run is None else "kind of file")
     data = await run_in_threadpool(to_file, run) if kind == "json" else await run_in_threadpool(page_of, run)
-    headers = {"content-disposition": f'attachment; filename="run-{run.id}.{kind}"', **FRESH}
+    headers = {"content-disposition": f'attachment; filename="{name_of_file(run)}.{kind}"', **FRESH}
     return Response(data, media_type=KINDS[kind], headers=headers)
+
+
+def name_of_file(run: Run) -> str:
+    """The question, in letters that every file system has, and what tells the run from others that were asked it."""
+    words = "-".join(re.findall("[a-z0-9]+", run.question.lower()))[:60].strip("-")
+    return f"{words or 'run'}-{run.id[:8]}"
 
 
 async def run_record(request: Request) -> Response:

@@ -70,7 +70,8 @@ def test_the_list_is_narrowed_by_its_address(client: TestClient, run: Run) -> No
 
 def test_an_exported_run_is_a_file_that_is_taken_in_again(client: TestClient, shown: Workbench, run: Run) -> None:
     answer = client.get(f"/v1/runs/{run.id}/export.json")
-    assert answer.headers["content-disposition"] == f'attachment; filename="run-{run.id}.json"'
+    name = f"how-often-was-the-tide-measured-{run.id[:8]}.json"
+    assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
     assert shown.import_run(answer.content) == run
     assert client.get(f"/v1/runs/{run.id}/export.pdf").status_code == 404
     assert client.get("/v1/runs/none/export.html").status_code == 404
