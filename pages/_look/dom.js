@@ -108,4 +108,7 @@ export const words = (name) => name.replaceAll("_", " ").replaceAll(".", " › "
 
 export const shortName = (name) => name.replace(/\.(pdf|docx|pptx|xlsx|html?|md|png|jpe?g)$/i, "");
 
+/** An engine as the menu calls it. */
+export const engineName = (name) => (name === "keyless" ? "no model" : name);
+
 export const capital = (name) => name.charAt(0).toUpperCase() + name.slice(1);

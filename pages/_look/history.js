@@ -1,6 +1,6 @@
 /* Every run that is kept, the newest first: found by its words, narrowed by what it was asked with, a page at a time. */
 
-import { h, plural, seconds } from "./dom.js";
+import { engineName, h, plural, seconds } from "./dom.js";
 import { bus, graded, tell } from "./runs.js";
 
 const A_PAGE = 50;
@@ -104,10 +104,10 @@ function drawNarrow(state) {
   const { parts, list, query } = state;
   const choice = (name, all, values) => (Object.keys(values).length > 1 || query[name]) && h("select", { "aria-label": all, "data-does": name, class: query[name] ? "set" : null, onchange: ({ target }) => search(state, { [name]: target.value }) },
     h("option", { value: "" }, all), Object.entries(values).map(([value, words]) => h("option", { value, selected: value === query[name] }, words)));
-  const same = (names = []) => Object.fromEntries(names.map((name) => [name, name]));
+  const same = (names = [], words = String) => Object.fromEntries(names.map((name) => [name, words(name)]));
   const { plan, engine, collection } = list.choices;
   const times = Object.fromEntries(TIMES.map(([days, words]) => [daysAgo(days), words]));
-  const all = [choice("result", "any result", RESULTS), choice("since", "any time", times), choice("plan", "any plan", same(plan)), choice("engine", "any engine", same(engine)), choice("collection", "any collection", same(collection)),
+  const all = [choice("result", "any result", RESULTS), choice("since", "any time", times), choice("plan", "any plan", same(plan)), choice("engine", "any engine", same(engine, engineName)), choice("collection", "any collection", same(collection)),
     list.ledger_runs > 0 && !query.ledger_of && choice("ledgers", "no ledger runs", LEDGERS)];
   parts.narrow.replaceChildren(...all.filter(Boolean));
 }
@@ -167,7 +167,7 @@ function dayOf(at) {
 function row(state, run) {
   const { choosing, chosen, selected } = state;
   const ticked = chosen.includes(run.id);
-  const told = [run.plan, run.engine, run.collection, run.calls > 0 && plural(run.calls, "call"), run.result !== "running" && seconds(run.seconds)].filter(Boolean);
+  const told = [run.plan, engineName(run.engine), run.collection, run.calls > 0 && plural(run.calls, "call"), run.result !== "running" && seconds(run.seconds)].filter(Boolean);
   return h("li", { class: `one ${run.id === selected ? "opened" : ""}`, "data-run": run.id },
     choosing && h("input", { type: "checkbox", checked: ticked, "aria-label": `Compare: ${run.question}`, "data-does": `tick-${run.id}`, onchange: () => tick(state, run.id) }),
     h("button", { type: "button", class: "bare open", "data-does": `open-${run.id}`, "aria-current": run.id === selected ? "true" : null, onclick: () => open(state, run) },

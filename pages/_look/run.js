@@ -3,7 +3,7 @@
 
 import { answerCard } from "./answer.js";
 import { correction, hasCorrection } from "./correction.js";
-import { h, refocused, renewed, seconds, tabList } from "./dom.js";
+import { engineName, h, refocused, renewed, seconds, tabList } from "./dom.js";
 import { evidenceCards, fetchAhead } from "./evidence.js";
 import { branching } from "./fork.js";
 import { graphSpans, usedGraph } from "./graphs.js";
@@ -131,7 +131,7 @@ function drawChanges(state) {
 
 function drawAnswer({ view, answer, questions, act }) {
   const question = view.question ?? questions[view.id] ?? "";
-  const asked = [view.plan?.name, view.engine, view.collection, (view.documents ?? []).join(", "), view.created_at && moment(view.created_at)].filter(Boolean);
+  const asked = [view.plan?.name, engineName(view.engine), view.collection, (view.documents ?? []).join(", "), view.created_at && moment(view.created_at)].filter(Boolean);
   const head = h("div", { class: "asked" }, h("h2", { class: "lead", dir: "auto" }, question),
     h("p", { class: "row" }, h("small", { dir: "auto" }, asked.join(" · ")), view.imported && h("span", { class: "chip", title: "It came from a file; its documents may not be here." }, `⇥ imported ${moment(view.imported)}`), view.ledger_of && h("span", { class: "chip", title: "A ledger asked it, to see what each technique buys." }, "⊟ ledger run")));
   const before = answer.lastElementChild;

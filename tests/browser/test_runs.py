@@ -33,6 +33,7 @@ def test_a_run_is_found_opened_and_replayed(page: Page, app: Served, tmp_path: P
     page.keyboard.press("Enter")
     run = page.locator(".st-key-inspector")
     expect(run.locator(".asked")).to_contain_text(HOSTILE)
+    expect(run.locator(".asked")).to_contain_text("no model")
     expect(run.locator(".a.done")).to_contain_text("twice a day")
     expect(page).to_have_url(re.compile(r"/runs\?run="))
     settled(page)
