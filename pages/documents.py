@@ -65,7 +65,9 @@ def uploaded(key: str) -> None:
         else:
             became["here already, unchanged"] += 1
     if became:
-        st.session_state.report = (", ".join(f"{number:,} {what}" for what, number in became.items()) + ".", said)
+        summary = ", ".join(f"{number:,} {what}" for what, number in became.items()) + "."
+        when = " A document can be asked as soon as its row says searchable or ready." if became["added"] else ""
+        st.session_state.report = (summary + when, said)
     st.session_state.uploads = st.session_state.get("uploads", 0) + 1
 
 

@@ -99,7 +99,7 @@ def test_many_files_at_once_are_reported_found_by_name_and_deleted_together(page
     mark(page, "library")
     files = [a_pdf(tmp_path / f"letter {number}.pdf", f"Letter {number} was never sent.") for number in range(12)]
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(files)
-    expect(page.locator(".st-key-report")).to_contain_text("12 added.")
+    expect(page.locator(".st-key-report")).to_contain_text("12 added. A document can be asked as soon as")
     find = page.get_by_role("searchbox", name="Find a document")
     find.fill("letter 1")
     rows = page.locator(".st-key-library li.f")
