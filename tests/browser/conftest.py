@@ -55,6 +55,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         port = free.getsockname()[1]
         free.close()
         model_env = {"OPENAI_BASE_URL": model.base_url, "OPENAI_MODEL": "scripted", "OPENAI_API_KEY": "none"}
+        model_env["RAGSCOPE_MODEL_TIMEOUT_S"] = "240"  # an answer may wait for what a test does meanwhile
         server = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
             cwd=ROOT, env={**os.environ, **model_env, "RAGSCOPE_SEARXNG_URL": web.url, "RAGSCOPE_DATA_DIR": str(data)},
