@@ -12,8 +12,9 @@ from pages._look.files import INSPECTOR_SHEETS, LOOK_STAMP, styles
 # A component's own script runs from a blob address, where relative imports do not reach. So it only loads the
 # real module from this server; both components of a page then share the modules that they share.
 _LOADER = """\
-const {{ default: mount }} = await import(new URL("/v1/look/{stamp}/{module}.js", window.location.origin));
-export default mount;
+const look = (name) => import(new URL(`/v1/look/{stamp}/${{name}}.js`, window.location.origin));
+const [{{ lasting }}, {{ default: draw }}] = await Promise.all([look("mounted"), look("{module}")]);
+export default lasting(draw);
 """
 
 

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, WebSocketRoute, expect
+from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute, expect
 
 from rag_core.settings import ROOT
 from tests.browser.steps import (
@@ -127,6 +127,24 @@ def test_a_run_goes_on_where_the_tabs_socket_is_cut(page: Page, app: Served) -> 
     sockets[-1].close()
     text = finished(answer).locator(".text").text_content() or ""
     assert text.count("patient and careful") == 4
+
+
+@pytest.mark.usefixtures("tide")
+def test_a_run_is_followed_though_the_chat_loads_late(page: Page, app: Served) -> None:
+    """The page draws its run before the first drawing of the empty chat has loaded."""
+    waiting: list[Route] = []
+    page.route("**/chat.js", lambda route: waiting.append(route))
+    page.goto("/")
+    settled(page)
+    app.model.then = judged_or(says(f"{TIDE.split('.')[0]} [1]."))
+    box = page.get_by_test_id("stChatInputTextArea")
+    box.fill(QUESTION)
+    box.press("Enter")
+    expect(page).to_have_url(re.compile("run="))
+    settled(page)
+    assert len(waiting) == 1
+    waiting[0].continue_()
+    finished(page.locator(".st-key-chat .a"))
 
 
 @pytest.mark.usefixtures("tide")
