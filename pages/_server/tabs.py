@@ -44,19 +44,23 @@ async def tab_listens(socket: WebSocket) -> None:
                 runs.create_task(pass_events_on(socket, live))
 
     _listening[tab] = tell
-    passing = asyncio.create_task(pass_on())
     try:
-        with suppress(WebSocketDisconnect):
-            while True:
-                await socket.receive_text()  # it has nothing to say: this ends when it leaves
+        # What cannot be passed on ends the group, and with it the socket: the tab then listens to its runs itself.
+        async with asyncio.TaskGroup() as both:
+            passing = both.create_task(pass_on())
+            with suppress(WebSocketDisconnect):
+                while True:
+                    await socket.receive_text()  # it has nothing to say: this ends when it leaves
+            passing.cancel()
     finally:
-        passing.cancel()
         if _listening.get(tab) is tell:
             del _listening[tab]
 
 
 async def pass_events_on(socket: WebSocket, live: LiveRun) -> None:
-    with suppress(WebSocketDisconnect, RuntimeError):  # it left between two events
-        async for events in followed(live):
-            told = ",".join(event.model_dump_json() for event in events)
+    async for events in followed(live):
+        told = ",".join(event.model_dump_json() for event in events)
+        try:
             await socket.send_text(f'{{"run": {json.dumps(live.id)}, "events": [{told}]}}')
+        except (WebSocketDisconnect, RuntimeError):  # it left between two events
+            return

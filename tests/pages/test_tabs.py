@@ -11,6 +11,7 @@ from pages._server.routes import routes
 from pages._server.safety import safety
 from pages._server.tabs import tell_tab
 from rag_core.pipeline.live import LiveRun
+from rag_core.pipeline.run import RunEvent
 
 
 @pytest.fixture
@@ -73,6 +74,20 @@ def test_a_tab_that_leaves_in_mid_run_leaves_the_run_alone(client: TestClient) -
         with client.websocket_connect("ws://127.0.0.1/v1/tabs/mine") as back:
             tell_tab("mine", begun("run-2"), "By whom?")
             assert back.receive_json()["run"] == "run-2"
+
+
+def test_a_socket_that_cannot_pass_an_event_on_is_closed(client: TestClient) -> None:
+    live = begun("run-1")
+    live.events.append(RunEvent.model_construct(n=1, kind="text", data={"delta": object()}))
+
+    def listen() -> None:
+        with client, client.websocket_connect("ws://127.0.0.1/v1/tabs/mine") as mine:
+            tell_tab("mine", live, "How often?")
+            while mine.receive_json():
+                pass
+
+    with pytest.raises(ExceptionGroup):
+        listen()
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:9", "null"])
