@@ -133,7 +133,8 @@ def test_a_run_goes_on_where_the_tabs_socket_is_cut(page: Page, app: Served) -> 
 def test_a_run_is_followed_though_the_chat_loads_late(page: Page, app: Served) -> None:
     """The page draws its run before the first drawing of the empty chat has loaded."""
     waiting: list[Route] = []
-    page.route("**/chat.js", lambda route: waiting.append(route))
+    asked = threading.Event()
+    page.route("**/chat.js", lambda route: route.continue_() if asked.is_set() else waiting.append(route))
     page.goto("/")
     settled(page)
     app.model.then = judged_or(says(f"{TIDE.split('.')[0]} [1]."))
@@ -142,8 +143,10 @@ def test_a_run_is_followed_though_the_chat_loads_late(page: Page, app: Served) -
     box.press("Enter")
     expect(page).to_have_url(re.compile("run="))
     settled(page)
-    assert len(waiting) == 1
-    waiting[0].continue_()
+    assert waiting
+    asked.set()
+    for route in waiting:
+        route.continue_()
     finished(page.locator(".st-key-chat .a"))
 
 
