@@ -100,15 +100,15 @@ def test_a_reload_in_mid_run_loses_nothing(page: Page, context: BrowserContext, 
 
 @pytest.mark.usefixtures("tide")
 def test_a_run_whose_tab_was_closed_goes_on(page: Page, context: BrowserContext, app: Served) -> None:
-    app.model.then = judged_or(SLOW)
-    ask(page, QUESTION)
-    expect(page).to_have_url(re.compile("run="))
+    closed = threading.Event()
+    app.model.then = judged_or(says(BEGINS, until=closed))
+    expect(ask(page, QUESTION).locator(".text")).to_contain_text("harbour")
     address = page.url
     page.close()
+    closed.set()
     later = context.new_page()
-    later.wait_for_timeout(1500)
     visit(later, address)
-    finished(later.locator(".st-key-chat .a"))
+    expect(finished(later.locator(".st-key-chat .a")).locator(".text")).to_contain_text("patient and careful")
 
 
 @pytest.mark.usefixtures("tide")
