@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_core.cli.lines import append, appended, done_already, read_lines
+from rag_core.cli.lines import append, going_on, read_lines
 from rag_core.cli.said import DONE, FAILED, WRONG_USE, opened, progress, say
 from rag_core.errors import PlanError, RagError, UnknownCollection
 from rag_core.evaluation.ledger import Ledger, summary
@@ -41,9 +41,15 @@ def ask(parsed: argparse.Namespace) -> int:
     if parsed.questions:
         if not parsed.out:
             return say("--questions needs --out, the file for the answers.", WRONG_USE)
+        if parsed.question is not None:
+            return say("Give a question or --questions, not both.", WRONG_USE)
         return _ask_many(parsed, plan)
-    if not parsed.question:
+    if not (parsed.question or "").strip():
         return say("Give a question, or --questions with a file of them.", WRONG_USE)
+    if parsed.out:
+        return say(
+            "--out goes with --questions: one answer is printed, with --json as a line of such a file.", WRONG_USE
+        )
     with opened() as workbench:
         run = _asked(workbench, parsed, plan, parsed.question, parsed.document)
     print(json.dumps(record_as_json(run, None, parsed.contexts)) if parsed.json else _answer_lines(run))
@@ -51,11 +57,11 @@ def ask(parsed: argparse.Namespace) -> int:
 
 
 def _ask_many(parsed: argparse.Namespace, plan: Plan) -> int:
-    questions = read_lines(Path(parsed.questions), Question, "id and question")
-    out = Path(parsed.out)
-    done = done_already(out, [question.id for question in questions], "questions")
+    given = Path(parsed.questions)
+    questions = read_lines(given, Question, "id and question")
+    ids = [question.id for question in questions]
     failed = 0
-    with opened() as workbench, appended(out) as file:
+    with going_on(Path(parsed.out), given, ids, "questions") as (file, done), opened() as workbench:
         for question in questions[done:]:
             try:
                 run = _asked(workbench, parsed, plan, question.question, [*parsed.document, *question.names])

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 from typing import Any
 
 from rag_core.cli import asking, documents, house, knowledge, verifying
@@ -18,6 +19,8 @@ from rag_core.workbench import DEFAULT_COLLECTION
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
     parsed = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):  # answers have characters that not every terminal can show
+        sys.stdout.reconfigure(errors="backslashreplace")
     # Ended by a signal, a command still closes what it opened.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:

@@ -107,7 +107,7 @@ def plan_from(name_or_file: str, named: Mapping[str, Plan] | None = None) -> Pla
         raise PlanError(f"There is no plan {name_or_file!r}; there are: {', '.join(named)}, or give a JSON file.")
     try:
         return plan_from_json(json.loads(Path(name_or_file).read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise PlanError(f"The plan {name_or_file} cannot be read: {error}.") from error
 
 

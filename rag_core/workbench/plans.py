@@ -31,7 +31,7 @@ class Plans:
         """
         try:
             return {name: plan_from_json({**given, "name": name}) for name, given in self._read().items()}
-        except (ValueError, TypeError, AttributeError, PlanError) as error:
+        except (OSError, RecursionError, ValueError, TypeError, AttributeError, PlanError) as error:
             reason = str(error).splitlines()[0]
             raise PlanError(f"{self._path} cannot be used ({reason}): mend it, or delete it.") from error
 
@@ -63,7 +63,7 @@ class Plans:
     def _read(self) -> dict[str, Any]:
         try:
             return json.loads(self._path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
 
     def _write(self, plans: dict[str, Any]) -> None:

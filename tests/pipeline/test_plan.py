@@ -58,6 +58,9 @@ def test_a_plan_is_found_by_name_or_file(tmp_path: Path) -> None:
         plan_from("magic")
     with pytest.raises(PlanError, match="cannot be read"):
         plan_from(str(tmp_path / "none.json"))
+    file.write_text("[" * 100_000)
+    with pytest.raises(PlanError, match="cannot be read"):
+        plan_from(str(file))
 
 
 @pytest.mark.parametrize("data", [None, [], {"techniques": 3}, {"techniques": {"hybrid": {"alpha": "x"}}}])
