@@ -1,11 +1,12 @@
 """What answers without a model are worth: right, short, honest about what is not there and what is contradicted.
 
-    python -m benchmarks.answers [--set NAME]... [--limit N] [--plan PLAN]... [--data FOLDER]
+    python -m benchmarks.answers [--set NAME]... [--limit N] [--plan PLAN]... [--checks] [--data FOLDER]
 
 Questions are asked as users ask them. An answer is right when a sentence of it that cites something holds a gold
 answer; numbers are compared with a tolerance of half a percent, whatever their scale. 'other half' is the same over
 the questions (by a hash of their ids) that no rule was tuned on. Beside each plan, from the same evidence: its one best
-sentence by cosine and rare words, and the first sentence of its first chunk. Indexes are kept in the folder.
+sentence by cosine and rare words, and the first sentence of its first chunk. `--checks` says instead what corrective
+retrieval, Self-RAG and healing change in the answers of the plan balanced. Indexes are kept in the folder.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from benchmarks.table import machine, print_aim, print_table
 from rag_core.llm.reading.reading import Reading
 from rag_core.llm.reading.sentences import sentences
 from rag_core.llm.reading.words import stems
-from rag_core.pipeline.plan import PRESETS
+from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.run import Run
 from rag_core.settings import Settings
 from rag_core.workbench import Workbench
@@ -36,6 +37,7 @@ SETS = ("xquad", "hotpotqa", "rgb_fact", "demo", "uda", "financebench", "mmlongb
 PDFS = ("uda", "financebench", "mmlongbench")
 FOREIGN = {"xquad": "hotpotqa", "hotpotqa": "xquad", "rgb_fact": "xquad"}
 """Corpora that do not hold the answers of a set: its questions are unanswerable there."""
+CHECKS = ("crag", "self_rag", "heal")
 RIGHT, WORDS, WRONGLY_REFUSED, SIMPLE_MS = 0.90, 60, 0.10, 100
 _TOLERANCE = 0.005
 _LONG, _MOST = 8, 0.6
@@ -86,6 +88,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", choices=SETS, help="only this one; repeatable")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N questions of each set")
     parser.add_argument("--plan", action="append", choices=list(PRESETS), help="instead of simple and balanced")
+    parser.add_argument("--checks", action="store_true", help="what each check changes, instead of the plans")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "ragscope-answers")
     parsed = parser.parse_args()
     print(machine())
@@ -93,7 +96,11 @@ def main() -> None:
     with Workbench.open(Settings.from_env({"RAGSCOPE_DATA_DIR": str(parsed.data)})) as workbench:
         for name in parsed.set or SETS:
             if indexed(workbench, name):
-                measure(workbench, name, questions_of(name)[: parsed.limit], plans)
+                questions = questions_of(name)[: parsed.limit]
+                if parsed.checks:
+                    measure_checks(workbench, name, questions)
+                else:
+                    measure(workbench, name, questions, plans)
 
 
 def indexed(workbench: Workbench, name: str) -> bool:
@@ -117,7 +124,7 @@ def questions_of(name: str) -> list[Question]:
 def measure(workbench: Workbench, name: str, questions: Sequence[Question], plans: Sequence[str]) -> None:
     rows, given = [], {}
     for plan in plans:
-        runs = [asked(workbench, question, name, plan) for question in questions]
+        runs = [asked(workbench, question, name, PRESETS[plan]) for question in questions]
         given[plan] = [answer_of(run) for run in runs]
         rows.append(row_of(f"plan {plan}", questions, given[plan]))
         if plan == plans[0]:
@@ -131,11 +138,54 @@ def measure(workbench: Workbench, name: str, questions: Sequence[Question], plan
         report(workbench, name, plan, questions, of_plan)
 
 
-def asked(workbench: Workbench, question: Question, collection: str, plan: str) -> Run:
+def measure_checks(workbench: Workbench, name: str, questions: Sequence[Question]) -> None:
+    """Ask once without any check, with each of them alone, and with all."""
+    ways = [*with_checks().items()]
+    given: dict[str, list[Given]] = {way: [] for way, _ in ways}
+    for number, question in enumerate(questions):
+        first = number % len(ways)  # in turn: who asks first reads the passages for the others
+        for way, plan in ways[first:] + ways[:first]:
+            given[way].append(answer_of(asked(workbench, question, name, plan)))
+    plain = given["none"]
+    header = [f"{name}, {len(questions)} questions", "right", "other half", "F1", "words", "refused", "median ms"]
+    rows = [
+        [*row_of(way, questions, of), *changes(questions, plain, of), false_share(questions, of)]
+        for way, of in given.items()
+    ]
+    print_table("Checks", [*header, "changed", "better", "worse", "false said"], rows)
+
+
+def with_checks() -> dict[str, Plan]:
+    """The plan balanced without any check, with each of them, and with all; corrective retrieval without the web."""
+    plain = PRESETS["balanced"].off("heal")
+    all_of_them = plain
+    for check in CHECKS:
+        all_of_them = all_of_them.on(check)
+    return {"none": plain, **{check: plain.on(check) for check in CHECKS}, "all": all_of_them}
+
+
+def changes(questions: Sequence[Question], plain: Sequence[Given], given: Sequence[Given]) -> list[str]:
+    """How many answers are other than the plain ones, and how many are right (or rightly refused) that were not."""
+    right = [[is_good(*pair) for pair in zip(questions, of, strict=True)] for of in (plain, given)]
+    told = [one.text != other.text for one, other in zip(plain, given, strict=True)]
+    better = sum(now and not was for was, now in zip(*right, strict=True))
+    worse = sum(was and not now for was, now in zip(*right, strict=True))
+    return [str(sum(told)), str(better), str(worse)]
+
+
+def is_good(question: Question, given: Given) -> bool:
+    return is_right(question, given) if question.answerable else given.refused
+
+
+def false_share(questions: Sequence[Question], given: Sequence[Given]) -> str:
+    """The share of answers that say what a false snippet says; nothing where there are none."""
+    pairs = [pair for pair in zip(questions, given, strict=True) if "fake_answers" in pair[0].meta]
+    return f"{share(pairs, says_false):.3f}" if pairs else ""
+
+
+def asked(workbench: Workbench, question: Question, collection: str, plan: Plan) -> Run:
     documents = question.documents if collection in PDFS else []
-    return workbench.ask(
-        question.question, collection=collection, documents=documents, plan=PRESETS[plan], engine="keyless"
-    )
+    return workbench.ask(question.question, collection=collection, documents=documents, plan=plan, engine="keyless")
 
 
 def answer_of(run: Run) -> Given:
@@ -170,7 +220,7 @@ def report(workbench: Workbench, name: str, plan: str, questions: Sequence[Quest
     if absent := [pair for pair in pairs if not pair[0].answerable]:
         print(f"{name}, plan {plan}: {share(absent, was_refused):.3f} of {len(absent)} unanswerable questions refused")
     if foreign := FOREIGN.get(name):
-        strange = [(one, answer_of(asked(workbench, one, foreign, plan))) for one in questions]
+        strange = [(one, answer_of(asked(workbench, one, foreign, PRESETS[plan]))) for one in questions]
         print(f"{name}, plan {plan}: {share(strange, was_refused):.3f} refused when asked of {foreign}")
     wrongly = share(answerable, was_refused)
     print_aim(f"{name}, plan {plan}, wrongly refused", wrongly, f"at most {WRONGLY_REFUSED}", met=wrongly <= 0.10)
@@ -200,15 +250,18 @@ def by_kind(pairs: Pairs) -> Iterator[list[str]]:
         yield [kind, str(len(of)), right, f"{share(of, was_refused):.3f}"]
 
 
-def false_snippets(pairs: Pairs) -> Iterator[list[str]]:
-    def is_false(question: Question, given: Given) -> bool:
-        return holds(given.text, question.meta["fake_answers"])
+def says_false(question: Question, given: Given) -> bool:
+    return holds(given.text, question.meta["fake_answers"])
 
+
+def false_snippets(pairs: Pairs) -> Iterator[list[str]]:
     yield ["the true answer is said", f"{share(pairs, is_right):.3f}"]
-    yield ["the false answer is said", f"{share(pairs, is_false):.3f}"]
-    alone = share(pairs, lambda question, given: is_false(question, given) and not is_right(question, given))
+    yield ["the false answer is said", f"{share(pairs, says_false):.3f}"]
+    alone = share(pairs, lambda question, given: says_false(question, given) and not is_right(question, given))
     yield ["the false answer alone", f"{alone:.3f}"]
-    unsaid = share(pairs, lambda question, given: is_false(question, given) and "documents disagree" not in given.text)
+    unsaid = share(
+        pairs, lambda question, given: says_false(question, given) and "documents disagree" not in given.text
+    )
     yield ["the false answer, and no conflict said", f"{unsaid:.3f}"]
 
 

@@ -5,7 +5,8 @@
 Nothing here was trained on. ISREL: each claim of climate_fever with its five sentences, and each of scifact with the
 abstracts that it cites and the nearest that it does not. ISSUP: the claims of scifact with all that they cite, and the
 responses of faithbench with their source; a response stands with its weakest sentence, at a threshold of 0.5 that was
-fixed beforehand. Cosine and overlap take a passage by its best sentence.
+fixed beforehand. Cosine and overlap take a passage by its best sentence. Beside each calibration error (ECE) stands
+what probabilities that are exactly right would show on as many examples, by chance alone.
 """
 
 from __future__ import annotations
@@ -110,11 +111,12 @@ def scifact(place: Path, tools: Tools, limit: int | None) -> None:
     }
     said = np.array([label_of(one) for one in judged])
     f1, error = macro_f1(said, labels, 3), calibration_error(scores["critic"], labels == 1)
+    of_critic = [f"{f1:.3f}", *calibration_cells(scores["critic"], labels == 1)]
     print_table(
         f"ISSUP, scifact, {len(labels)} claims with all that they cite",
-        ["", "AUC", "macro-F1", "ECE"],
+        ["", "AUC", "macro-F1", "ECE", "by chance"],
         [
-            [name, f"{auc(of, labels == 1):.3f}", *([f"{f1:.3f}", f"{error:.3f}"] if name == "critic" else ["", ""])]
+            [name, f"{auc(of, labels == 1):.3f}", *(of_critic if name == "critic" else [""] * len(of_critic))]
             for name, of in scores.items()
         ],
     )
@@ -171,11 +173,23 @@ def relevance_scores(pairs: Sequence[tuple[str, str]], tools: Tools) -> Mapping[
 def print_relevance(title: str, scores: Mapping[str, np.ndarray], right: np.ndarray) -> float:
     """Print the table; give the critic's AUC."""
     cells = [
-        [name, f"{auc(of, right):.3f}", f"{calibration_error(of, right):.3f}" if name == "critic" else ""]
+        [name, f"{auc(of, right):.3f}", *(calibration_cells(of, right) if name == "critic" else ["", ""])]
         for name, of in scores.items()
     ]
-    print_table(f"{title}, {right.mean():.2f} of them relevant", ["", "AUC", "ECE"], cells)
+    print_table(f"{title}, {right.mean():.2f} of them relevant", ["", "AUC", "ECE", "by chance"], cells)
     return auc(scores["critic"], right)
+
+
+def calibration_cells(chances: np.ndarray, right: np.ndarray) -> list[str]:
+    middle, most = error_by_chance(chances)
+    return [f"{calibration_error(chances, right):.3f}", f"{middle:.3f}, to {most:.3f}"]
+
+
+def error_by_chance(chances: np.ndarray, rounds: int = 1_000) -> tuple[float, float]:
+    """The calibration error of these probabilities where they are exactly right: on average, and in one of twenty."""
+    draw = np.random.default_rng(0)
+    errors = [calibration_error(chances, draw.random(len(chances)) < chances) for _ in range(rounds)]
+    return float(np.mean(errors)), float(np.quantile(errors, 0.95))
 
 
 def label_of(judged: Judged) -> int:
