@@ -250,7 +250,7 @@ class OtherPlan(_Edit):
 
     def applied(self, point: Point, done: Sequence[str]) -> RunState:
         state = point.state
-        fields = planned(self.made(), state.question)
+        fields = planned(self.made())
         began = state.current_hop > 0 or state.answered
         for step, field in (("rewrite", "rewrites"), ("gate", "gates"), ("scan", "scans")):
             fields[field] = fields[field] and not began and step not in done

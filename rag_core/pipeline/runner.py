@@ -41,12 +41,12 @@ from rag_core.techniques.multi_hop import MultiHop, MultiHopSettings
 from rag_core.techniques.multimodal import Multimodal, MultimodalSettings
 from rag_core.techniques.raptor.retrieving import Raptor, Summaries
 from rag_core.techniques.raptor.settings import RaptorSettings
-from rag_core.techniques.references import References, ReferencesSettings, references_in
+from rag_core.techniques.references import References, ReferencesSettings
 from rag_core.techniques.replacements import Replacements
 from rag_core.techniques.rerank import Rerank, RerankSettings
 from rag_core.techniques.rewrite import Rewrite, RewriteSettings
 from rag_core.techniques.route import Described, Route, RouteSettings
-from rag_core.techniques.scan import Scan, ScanSettings, whole_question
+from rag_core.techniques.scan import Scan, ScanSettings
 from rag_core.techniques.self_correct import SelfCorrect, SelfCorrectSettings
 from rag_core.techniques.self_rag import SelfRag, SelfRagSettings
 from rag_core.techniques.sub_queries import SubQueries, SubQueriesSettings
@@ -246,8 +246,7 @@ def run(
     step: str | None = "choice of the plan"
     try:
         if beginning is None:
-            request, with_ = _settled(request, with_, tracer, watch)
-            state = _first_state(request)
+            request, with_, state = _begun(request, with_, tracer, watch)
         else:
             state = beginning.state
             _show_again(state, watch.prompts, tracer)
@@ -291,41 +290,54 @@ def _show_again(state: RunState, prompts: Sequence[Prompt], tracer: Tracer) -> N
         tracer.emit("draft", sentences=[sentence.model_dump(mode="json") for sentence in state.sentences])
 
 
-def _settled(request: Request, with_: Collaborators, tracer: Tracer, watch: RunWatch) -> tuple[Request, Collaborators]:
-    """What is asked and where, with all that is chosen for this question: the plan, then the collections."""
-    if request.plan.has("auto"):
-        request = replace(request, plan=_chosen(request, with_, tracer, watch))
-    if with_.choices is None or not request.plan.has("route"):
-        return request, with_
-    with tracer.span("route", phase="question") as span:
-        route = with_.replacements.made(
-            "route", Route, request.plan.settings(RouteSettings), with_.engine, with_.reading
-        )
-        routed = route.choose(
-            request.question, with_.choices.collections, chosen=(), default=request.collection, watch=watch
-        )
-        span.set(collections=list(routed.collections), by=routed.by, why=routed.why)
-    return replace(request, collection=", ".join(routed.collections)), with_.choices.over(routed.collections)
+def _begun(
+    request: Request, with_: Collaborators, tracer: Tracer, watch: RunWatch
+) -> tuple[Request, Collaborators, RunState]:
+    """What is asked and where, with all that is chosen for this question, and the state that its run begins with.
 
-
-def _first_state(request: Request) -> RunState:
-    return RunState(
+    What chooses plan and collections sees the question as it stands alone: it is rewritten before them, and else as
+    the first step.
+    """
+    plan = request.plan
+    routes = with_.choices is not None and plan.has("route")
+    state = RunState(
         question=request.question,
         turns=request.turns,
         where=request.where,
         contexts=request.contexts,
-        **planned(request.plan, request.question),
+        rewrites=plan.has("rewrite"),
     )
+    if state.rewrites and (routes or plan.has("auto")):
+        state = STEPS["rewrite"](state, _tools(plan, with_, with_.searcher, tracer, watch))
+    if plan.has("auto"):
+        request = replace(request, plan=_chosen(plan, state.question, with_, tracer, watch))
+    if routes:
+        request, with_ = _routed(request, state.question, with_, tracer, watch)
+    return request, with_, state.model_copy(update=planned(request.plan) | {"rewrites": state.rewrites})
 
 
-def planned(plan: Plan, question: str) -> dict[str, Any]:
+def _routed(
+    request: Request, question: str, with_: Collaborators, tracer: Tracer, watch: RunWatch
+) -> tuple[Request, Collaborators]:
+    """What is asked of the collections that the router chooses."""
+    assert with_.choices is not None
+    with tracer.span("route", phase="question") as span:
+        route = with_.replacements.made(
+            "route", Route, request.plan.settings(RouteSettings), with_.engine, with_.reading
+        )
+        routed = route.choose(question, with_.choices.collections, chosen=(), default=request.collection, watch=watch)
+        span.set(collections=list(routed.collections), by=routed.by, why=routed.why)
+    return replace(request, collection=", ".join(routed.collections)), with_.choices.over(routed.collections)
+
+
+def planned(plan: Plan) -> dict[str, Any]:
     """What a plan puts into the state of a run that begins."""
     acts = plan.has("agent")  # it stands in the place of hops and rounds
     return {
         "rewrites": plan.has("rewrite"),
         "gates": plan.has("gate"),
         "validates": plan.has("validate"),
-        "scans": plan.has("scan") and _asks_for_all(question),
+        "scans": plan.has("scan"),
         "max_steps": plan.settings(AgentSettings).max_steps if acts else 0,
         "max_hops": plan.settings(MultiHopSettings).max_hops if plan.has("multi_hop") and not acts else 1,
         "max_iterations": plan.settings(SubQueriesSettings).max_iterations
@@ -385,22 +397,17 @@ def _tools(plan: Plan, with_: Collaborators, searcher: Searcher, tracer: Tracer,
     )
 
 
-def _chosen(request: Request, with_: Collaborators, tracer: Tracer, watch: RunWatch) -> Plan:
+def _chosen(plan: Plan, question: str, with_: Collaborators, tracer: Tracer, watch: RunWatch) -> Plan:
     """The plan with what the question's kind calls for; what the user set stays as it is."""
-    plan = request.plan
+    asked = plan.name
     with tracer.span("auto", phase="question") as span:
         auto = with_.replacements.made("auto", Auto, plan.settings(AutoSettings), with_.engine, with_.reading)
-        chosen = auto.choose(request.question, watch)
+        chosen = auto.choose(question, watch)
         span.set(kind=chosen.kind, why=chosen.why, on=list(chosen.techniques))
     for name, given in chosen.techniques.items():
         own = plan.techniques[name].model_dump(exclude_defaults=True) if plan.has(name) else {}
         plan = plan.set(name, **given | own)
-    return plan.model_copy(update={"name": request.plan.name})
-
-
-def _asks_for_all(question: str) -> bool:
-    """Whether a question is for a whole document and for no page or figure of it."""
-    return whole_question(question) is not None and not references_in(question)
+    return plan.model_copy(update={"name": asked})
 
 
 def _unforeseen(step: str | None, error: Exception) -> str:

@@ -14,6 +14,8 @@ from rag_core.techniques.base import Turn
 from rag_core.techniques.crag import Verdict
 from rag_core.techniques.heal import HealSettings, Version, heals_on
 from rag_core.techniques.multi_hop import Hop
+from rag_core.techniques.references import references_in
+from rag_core.techniques.scan import whole_question
 from rag_core.techniques.self_correct import Revision, SelfCorrectSettings, corrects_on
 from rag_core.techniques.self_rag import Reflection, SelfRagSettings
 from rag_core.types import Hit, SearchFilter, Sentence, Value
@@ -47,7 +49,7 @@ class RunState(Value):
     contexts: int = Field(default=10, ge=1, description="Ranked evidence that the run keeps at least.")
     validates: bool = Field(default=True, description="Whether the plan checks the answer.")
     scans: bool = Field(
-        default=False, description="Whether the question is for a whole document, and none was scanned."
+        default=False, description="Whether a document may be scanned whole where the question is for all of it."
     )
 
     max_hops: int = Field(default=1, ge=1, description="1 where the plan has no further hops.")
@@ -140,7 +142,7 @@ def next_step(state: RunState) -> str | None:
         return "rewrite"
     if state.gates:
         return "gate"
-    if state.scans:
+    if state.scans and _asks_for_all(state.question):
         return "scan"
     if not state.answered:
         if _acts_on(state):
@@ -167,6 +169,11 @@ def _next_check(state: RunState) -> str | None:
     if state.self_rag is not None and not state.judged:
         return "critique"
     return None
+
+
+def _asks_for_all(question: str) -> bool:
+    """Whether a question is for a whole document and for no page or figure of it."""
+    return whole_question(question) is not None and not references_in(question)
 
 
 def _acts_on(state: RunState) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rag_core.llm.engine import KeylessEngine
 from rag_core.llm.reading.reading import Reading
 from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.run import Run
-from rag_core.pipeline.runner import Collaborators, Request, run
+from rag_core.pipeline.runner import Choices, Collaborators, Request, run
 from rag_core.techniques.base import Turn
+from rag_core.techniques.route import Described
 from rag_core.types import Chunk, Hit
 from tests.fakes import Documents, WordVectors, a_hit
 
@@ -29,9 +31,13 @@ class Shelf:
         return iter([FILM.chunk])
 
 
-def ask(question: str, turns: Sequence[Turn] = (), plan: Plan = PLAN) -> tuple[Run, list[str]]:
+def ask(
+    question: str, turns: Sequence[Turn] = (), plan: Plan = PLAN, collections: Sequence[Described] = ()
+) -> tuple[Run, list[str]]:
     shelf = Shelf()
     with_ = Collaborators(shelf, Documents(), WordVectors(), Reading(WordVectors()), KeylessEngine())
+    if collections:
+        with_ = replace(with_, choices=Choices(collections, lambda chosen: with_))
     request = Request(question=question, plan=plan, collection="Films", turns=tuple(turns))
     return run(request, with_), shelf.asked
 
@@ -82,3 +88,23 @@ def test_the_kind_of_a_question_switches_on_what_it_needs_and_the_run_says_so() 
 def test_what_the_user_set_stays_when_the_kind_is_chosen() -> None:
     told, _ = ask("Compare Vesely Film and DataWeave.", plan=PRESETS["auto"].set("hybrid", limit=33))
     assert told.plan["techniques"]["hybrid"]["limit"] == 33
+
+
+def test_what_chooses_the_plan_and_the_collection_sees_a_follow_up_as_it_stands_alone() -> None:
+    earlier = Turn(question="Compare the tax on diesel and on wood in 1949.", answer="Diesel was taxed more.")
+    shelves = [Described(name="Films", description="silent harbour"), Described(name="Taxes", description="diesel tax")]
+    plan = PRESETS["auto"].on("route")
+    told, searched = ask("And in 1950?", [earlier], plan, shelves)
+    assert [span.name for span in told.spans if span.parent_id is None][:4] == ["rewrite", "auto", "route", "gate"]
+    assert [span.attributes["kind"] for span in told.spans if span.name == "auto"] == ["comparison"]
+    assert (told.question, told.collection) == ("And in 1950?", "Taxes")
+    assert "Compare the tax on diesel and on wood in 1950." in searched
+    unsaid, _ = ask("And in 1950?", [], plan, shelves)
+    assert unsaid.collection == "Films"
+
+
+def test_a_follow_up_is_for_a_whole_document_where_it_stands_for_one_that_is() -> None:
+    earlier = Turn(question="How many tables are in the whole report?", answer="It has 3 tables.")
+    told, _ = ask("And figures?", [earlier])
+    assert told.techniques["scan"].ran
+    assert not ask("And figures?")[0].techniques["scan"].ran

@@ -6,6 +6,8 @@ from rag_core.pipeline.state import RunState, next_step
 from rag_core.techniques.agent import Act
 from rag_core.techniques.multi_hop import Hop
 
+ALL = "How many tables are in the whole document?"
+
 
 def a_hop(suggested: str = "") -> Hop:
     return Hop(context="", completeness=0.5, missing=(), suggested=suggested)
@@ -19,7 +21,10 @@ def acted(**fields: bool) -> Act:
     ("fields", "step"),
     [
         ({}, "retrieve"),
-        ({"scans": True}, "scan"),
+        ({"scans": True}, "retrieve"),
+        ({"scans": True, "question": ALL}, "scan"),
+        ({"question": ALL}, "retrieve"),
+        ({"scans": True, "question": ALL, "rewrites": True}, "rewrite"),
         ({"answered": True}, "validate"),
         ({"current_hop": 1}, "answer"),
         ({"current_hop": 1, "max_hops": 3, "hop": a_hop("more")}, "retrieve"),
@@ -44,7 +49,7 @@ def acted(**fields: bool) -> Act:
     ],
 )
 def test_what_comes_next_is_a_table(fields: dict, step: str | None) -> None:
-    assert next_step(RunState(question="?", **fields)) == step
+    assert next_step(RunState(**{"question": "?", **fields})) == step
 
 
 def written(state: RunState, step: str) -> dict:
@@ -64,7 +69,7 @@ def written(state: RunState, step: str) -> dict:
 @given(
     st.builds(
         RunState,
-        question=st.just("?"),
+        question=st.sampled_from(["?", ALL]),
         max_hops=st.integers(1, 8),
         max_iterations=st.integers(0, 5),
         max_steps=st.integers(0, 6),
