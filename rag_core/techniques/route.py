@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from rag_core.errors import UnknownCollection
+from rag_core.errors import QuestionError, UnknownCollection
 from rag_core.llm.engine import Engine, Watch
 from rag_core.llm.quoting import quoted
 from rag_core.llm.reading.reading import Reading
@@ -117,20 +117,21 @@ class Route:
         """Choose what to search.
 
         Args:
-            collections: All there are.
+            collections: All that can be searched.
             chosen: What the user named; empty where the choice is left to the router.
             default: What is searched where neither chooses.
 
         Raises:
-            UnknownCollection: `chosen` or `default` names one that does not exist.
+            UnknownCollection: `chosen` names one that cannot be searched.
+            QuestionError: Neither chose, and the default cannot be searched.
         """
         known = [collection.name for collection in collections]
-        for name in chosen or [default]:
+        for name in chosen:
             if name not in known:
                 raise UnknownCollection(name, known)
         if chosen:
             return Routed(collections=tuple(dict.fromkeys(chosen)), by="user", why="You chose it.")
-        if len(known) == 1:
+        if known == [default]:
             return Routed(collections=(default,), by="default", why="There is only one collection.")
         asked = RouteInput(
             question=question,
@@ -144,6 +145,11 @@ class Route:
         if strangers:  # what a model makes up must neither fail the run nor widen the search
             told = route_by_fit(asked, self._reading)
             told.reason = f"The model named {strangers[0]!r}, which does not exist. {told.reason}"
+        if not told.collections and default not in known:
+            raise QuestionError(
+                f"No collection fits the question, and none of {default!r} is searchable yet: choose one of "
+                f"{', '.join(known)}, or wait until {default!r} is read."
+            )
         if not told.collections:
             return Routed(collections=(default,), by="default", why=f"No collection fits the question. {told.reason}")
         routed = tuple(dict.fromkeys(told.collections))[: self._settings.most]

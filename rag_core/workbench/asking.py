@@ -108,14 +108,10 @@ class Asking:
         collection = asked.collection or default
         self._ledger.tenant(collection)
         found = [self.named(collection, name) for name in asked.documents]
-        if not self._searchable(collection):
-            again = self._ledger.stale(collection, self._fingerprint)
-            raise QuestionError(
-                f"Settings have changed, so the documents of {collection!r} have to be read again: the app does it by "
-                "itself, `ingest` does it at once."
-                if again
-                else f"No document of {collection!r} is searchable yet: add one or wait until it is read."
-            )
+        chosen = bool(asked.collection or found)
+        described = [] if chosen else self._described()
+        if not self._searchable(collection) and not (described and plan.has("route")):
+            raise QuestionError(self._why_unsearchable(collection, [one.name for one in described]))
         if asked.picture is not None and not (self._images and plan.has("multimodal")):
             raise QuestionError(
                 "Searching by a picture needs CLIP and the technique 'multimodal': set RAGSCOPE_CLIP=true and start "
@@ -135,13 +131,13 @@ class Asking:
             ledger_of=asked.ledger_of,
         )
         with_ = self._over([collection], engine, asked.picture)
-        if asked.collection or found:
+        if chosen:
             return request, with_
 
         def over(collections: Sequence[str]) -> Collaborators:
             return self._over(collections, engine, asked.picture)
 
-        return request, replace(with_, choices=Choices(self._described(), over))
+        return request, replace(with_, choices=Choices(described, over))
 
     def branched(self, run: Run, made: Fork, engine: Engine) -> tuple[Request, Collaborators, Beginning]:
         """What a branch asks, what it works with, and what it goes on from.
@@ -222,6 +218,16 @@ class Asking:
     def _searchable(self, collection: str) -> list[DocumentRecord]:
         stale = self._ledger.stale(collection, self._fingerprint)
         return [one for one in self._ledger.documents(collection) if one.searchable and one.id not in stale]
+
+    def _why_unsearchable(self, collection: str, others: Sequence[str]) -> str:
+        """What to do where a collection has nothing to search; `others` have, and could be asked in its place."""
+        if self._ledger.stale(collection, self._fingerprint):
+            return (
+                f"Settings have changed, so the documents of {collection!r} have to be read again: the app does it by "
+                "itself, `ingest` does it at once."
+            )
+        instead = f", or choose another collection: {', '.join(others)}" if others else ""
+        return f"No document of {collection!r} is searchable yet: add one or wait until it is read{instead}."
 
     def _described(self) -> list[Described]:
         """The collections that a question can be sent to."""

@@ -1,6 +1,6 @@
 import pytest
 
-from rag_core.errors import UnknownCollection
+from rag_core.errors import QuestionError, UnknownCollection
 from rag_core.llm.connections import ModelConnection
 from rag_core.llm.engine import Engine, KeylessEngine
 from rag_core.llm.model import ModelEngine
@@ -59,10 +59,17 @@ def test_one_collection_needs_no_choice() -> None:
     assert (told.collections, told.by, told.why) == (("Finance",), "default", "There is only one collection.")
 
 
-@pytest.mark.parametrize(("chosen", "default"), [(("Gone",), "People"), (("People", "Gone"), "People"), ((), "Gone")])
-def test_an_unknown_collection_is_an_error_and_names_those_there_are(chosen: tuple[str, ...], default: str) -> None:
+@pytest.mark.parametrize("chosen", [("Gone",), ("People", "Gone")])
+def test_an_unknown_collection_is_an_error_and_names_those_there_are(chosen: tuple[str, ...]) -> None:
     with pytest.raises(UnknownCollection, match=r"'Gone'; there are: Finance, People, Papers"):
-        routed("What was the revenue?", chosen=chosen, default=default)
+        routed("What was the revenue?", chosen=chosen)
+
+
+def test_a_default_that_cannot_be_searched_hinders_no_choice_and_is_said_where_there_is_none() -> None:
+    assert routed("What was the revenue?", default="Drafts").collections == ("Finance",)
+    assert routed("What was the revenue?", (FINANCE,), default="Drafts").by == "router"
+    with pytest.raises(QuestionError, match="'Drafts' is searchable yet: choose one of Finance, People, Papers"):
+        routed("zebra xylophone", default="Drafts")
 
 
 def test_no_more_are_chosen_than_set_and_none_that_fits_less_than_the_threshold() -> None:

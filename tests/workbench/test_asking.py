@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from rag_core.errors import PlanError, StoreError, UnknownCollection
+from rag_core.errors import PlanError, QuestionError, StoreError, UnknownCollection
 from rag_core.llm.signature import PromptError
 from rag_core.pipeline.plan import PRESETS
 from rag_core.pipeline.run import Run
 from rag_core.settings import Settings
 from rag_core.techniques.replacements import ReplacementError
 from rag_core.types import Chunk, Hit
-from rag_core.workbench import Workbench
+from rag_core.workbench import DEFAULT_COLLECTION, Workbench
 from rag_core.workbench.searched import on_one_scale
 from tests.model_server import model_server, says
 from tests.papers import a_pdf
@@ -59,6 +59,23 @@ def test_a_chosen_document_fixes_the_collection(shelves: Workbench) -> None:
         shelves.ask("What taxes rise?", plan=ROUTED, collection="Nowhere")
     run = shelves.ask("What taxes rise?", plan=ROUTED, documents=["Animals"], engine="keyless")
     assert (run.collection, run.documents) == ("Animals", ("Animals.pdf",))
+
+
+def test_a_default_collection_without_anything_to_search_does_not_stand_in_the_way(
+    shelves: Workbench, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7 and no more")
+    shelves.ingest(broken, collection=DEFAULT_COLLECTION)
+    try:
+        assert shelves.default_collection() == DEFAULT_COLLECTION
+        assert shelves.ask("What taxes rise?", plan=ROUTED, engine="keyless").collection == "Taxes"
+        with pytest.raises(QuestionError, match=r"'Documents' is searchable yet: .* collection: Animals, Taxes"):
+            shelves.ask("What taxes rise?", engine="keyless")
+        with pytest.raises(QuestionError, match=r"searchable yet: add one or wait until it is read\.$"):
+            shelves.ask("What taxes rise?", plan=ROUTED, collection=DEFAULT_COLLECTION, engine="keyless")
+    finally:
+        shelves.delete_collection(DEFAULT_COLLECTION)
 
 
 def test_several_collections_are_searched_as_one(shelves: Workbench) -> None:
