@@ -1,12 +1,12 @@
 /* The plan beside the question: presets and saved plans in one choice, techniques as switches, their settings. */
 
-import { capital, h, plural } from "./dom.js";
+import { capital, h, plural, seconds } from "./dom.js";
 
 const CHANGED = "custom";
 const FOLDED = "ragscope-plan-folded";
 
-/** Draw `data`: {stamp, plan, base, groups, techniques, presets, saved, problem}. A plan is {name, techniques}; it is
-    told as a whole at every change, with the stamp of the one that it came from. */
+/** Draw `data`: {stamp, plan, base, groups, techniques, presets, saved, forecasts, problem}. A plan is {name, techniques};
+    it is told as a whole at every change, with the stamp of the one that it came from. */
 export default function plan({ data, parentElement, setStateValue, setTriggerValue }) {
   const root = parentElement.querySelector(".root");
   const state = (root.state ??= { root, opened: null, folded: sessionStorage.getItem(FOLDED) !== null });
@@ -62,19 +62,36 @@ function choice(state) {
     type: "button", class: "seg", role: "radio", "aria-checked": String(!changed && plan.name === name), "data-key": `plan-${name}`,
     tabindex: base === name || (!named(data)[base] && name === Object.keys(data.presets)[0]) ? "0" : "-1",
     onclick: () => take(state, named(data)[name].techniques, name),
-  }, label);
+  }, h("span", {}, label), h("small", {}, inShort(data.forecasts[name])));
   const all = h("div", { class: "segs", role: "radiogroup", "aria-label": "Plan", onkeydown: moved },
     Object.keys(data.presets).map((name) => one(name, capital(name))), Object.keys(data.saved).map((name) => one(name, name)));
   const on = Object.keys(plan.techniques).length;
   const act = (name, label, title) => h("button", { type: "button", class: "bare act", "data-key": name, title, onclick: () => state.setTriggerValue("act", name) }, label);
   const deletable = !changed && data.saved[plan.name] && !data.presets[plan.name];
-  return h("div", { class: "choice" }, all, h("div", { class: "row said" },
+  return h("div", { class: "choice" }, all, !changed && h("p", { class: "takes" }, inWords(data.forecasts[plan.name])), h("div", { class: "row said" },
     h("button", { type: "button", class: "bare fold", "data-key": "fold", "aria-expanded": String(!state.folded), title: state.folded ? "Show the techniques" : "Hide the techniques", onclick: () => fold(state) }, h("i", {}), `${changed ? (named(data)[base] ? `${title(data, base)}, changed · ` : "A plan of your own · ") : ""}${plural(on, "technique")}`),
     h("span", { class: "row end" },
       changed && named(data)[base] && h("button", { type: "button", class: "bare act", "data-key": "reset", title: `Back to ${title(data, base)}`, onclick: () => take(state, named(data)[base].techniques) }, "Reset"),
       deletable && act("delete-plan", "Delete", `Delete the plan ${plan.name}`),
       act("save-plan", "Save as…", "Keep this plan under a name"),
       act("share-plan", "Share", "Give this plan away as JSON, or use one that you were given"))));
+}
+
+/** What a question with a plan will take, for its button: as past ones took, else the most calls that it can make. */
+function inShort(forecast) {
+  if (!forecast) return "";
+  const { runs, calls } = forecast;
+  if (runs) return `${seconds(forecast.seconds)}${calls ? ` · ${plural(calls, "call")}` : ""}`;
+  return calls === null ? "" : calls ? `≤ ${plural(calls, "call")}` : "0 calls";
+}
+
+/** The same as a sentence, with where it is from. */
+function inWords(forecast) {
+  if (!forecast) return "";
+  const { runs, calls } = forecast;
+  if (runs) return `About ${seconds(forecast.seconds)}, ${plural(calls, "model call")}: median of ${runs === 1 ? "your one question" : `your last ${runs} questions`} with this plan.`;
+  const counted = calls === null ? "Model calls hang on what is found" : calls ? `At most ${plural(calls, "model call")}, counted from its steps` : "No model calls";
+  return `${counted}; the seconds are known once you have asked with it.`;
 }
 
 /** Put the techniques away, or bring them back; it stays so in this tab. */

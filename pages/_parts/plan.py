@@ -78,6 +78,7 @@ def plan_card() -> None:
             "techniques": [drawn(one, usual.get(name, {})) for name, one in TECHNIQUES.items()],
             "presets": {name: plan.as_json() for name, plan in workbench.presets().items()},
             "saved": {name: plan.as_json() for name, plan in saved.items()},
+            "forecasts": forecasts(),
             "problem": st.session_state.pop("plan_problem", ""),
         },
         on_plan_change=plan_told,
@@ -85,6 +86,15 @@ def plan_card() -> None:
     )
     if st.session_state.pop("redraw", False):
         st.rerun()  # a dialog belongs to the page
+
+
+def forecasts() -> dict[str, Any]:
+    """What a question will take with each plan, on the engine that is chosen; nothing where that cannot be asked."""
+    try:
+        told = get_workbench().forecasts(st.session_state.get("engine"))
+    except RagError:  # the card and the page say why
+        return {}
+    return {name: one.model_dump() for name, one in told.items()}
 
 
 def plan_told() -> None:

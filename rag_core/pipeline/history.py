@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from rag_core.errors import StoreError
+from rag_core.pipeline.forecast import Spent
 from rag_core.pipeline.listing import LISTED, LISTING_SCHEMA, RunChoices, RunInfo, RunList, RunQuery, condition, row_of
 from rag_core.pipeline.run import Run
 from rag_core.techniques.base import Turn
@@ -109,6 +110,13 @@ class History:
         runs = tuple(RunInfo(**dict(zip(RunInfo.model_fields, row, strict=True))) for row in rows)
         found, kept, asked = (self._count(one) for one in (query, query.widest(), RunQuery(ledgers="only")))
         return RunList(runs=runs, found=found, kept=kept, ledger_runs=asked)
+
+    def spent(self, engine: str, last: int = 400) -> list[Spent]:
+        """What the latest runs that came to an end took with an engine, those of ledgers and files left out."""
+        sql = """SELECT id, plan, seconds, calls FROM listed
+                 WHERE engine = ? AND result IN ('answered', 'refused') AND imported IS NULL AND ledger_of = ''
+                 ORDER BY created_at DESC LIMIT ?"""
+        return [Spent(*row) for row in self._rows(sql, engine, last)]
 
     def of_ledger(self, run_id: str) -> list[str]:
         """The runs that the ledger of a run asked."""

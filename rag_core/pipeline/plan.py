@@ -72,6 +72,14 @@ class Plan(Value):
         changed = {**switched.techniques[name].model_dump(), **changes}
         return _made("custom", {**switched.techniques, name: _settings(name, changed)})
 
+    def completed(self, techniques: Mapping[str, Mapping[str, Any]]) -> Plan:
+        """This plan with these techniques on too; it keeps its name, and what is set in it stays as it is."""
+        plan = self
+        for name, given in techniques.items():
+            own = plan.techniques[name].model_dump(exclude_defaults=True) if plan.has(name) else {}
+            plan = plan.set(name, **{**given, **own})
+        return plan.model_copy(update={"name": self.name})
+
     def as_json(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
 

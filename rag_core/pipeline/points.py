@@ -117,6 +117,11 @@ class PointStore:
             rows = self._db.execute(sql, (root,)).fetchall()
         return root, [BranchInfo(run=run, parent=parent, step=step, edited=said) for run, parent, step, said in rows]
 
+    def branches(self) -> set[str]:
+        """The ids of all runs that went on from another one."""
+        with self._lock:
+            return {run for (run,) in self._db.execute("SELECT run FROM branches").fetchall()}
+
     def close(self) -> None:
         with self._lock:
             self._db.close()

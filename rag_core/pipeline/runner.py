@@ -399,15 +399,11 @@ def _tools(plan: Plan, with_: Collaborators, searcher: Searcher, tracer: Tracer,
 
 def _chosen(plan: Plan, question: str, with_: Collaborators, tracer: Tracer, watch: RunWatch) -> Plan:
     """The plan with what the question's kind calls for; what the user set stays as it is."""
-    asked = plan.name
     with tracer.span("auto", phase="question") as span:
         auto = with_.replacements.made("auto", Auto, plan.settings(AutoSettings), with_.engine, with_.reading)
         chosen = auto.choose(question, watch)
         span.set(kind=chosen.kind, why=chosen.why, on=list(chosen.techniques))
-    for name, given in chosen.techniques.items():
-        own = plan.techniques[name].model_dump(exclude_defaults=True) if plan.has(name) else {}
-        plan = plan.set(name, **given | own)
-    return plan.model_copy(update={"name": asked})
+    return plan.completed(chosen.techniques)
 
 
 def _unforeseen(step: str | None, error: Exception) -> str:

@@ -33,6 +33,7 @@ from rag_core.llm.signature import Signature
 from rag_core.parsing.chunking import ChunkSettings
 from rag_core.parsing.parser import Parser
 from rag_core.pipeline.exchange import from_file
+from rag_core.pipeline.forecast import Forecast, Spent, forecast
 from rag_core.pipeline.fork import Offer, edit_from, fork, offers
 from rag_core.pipeline.history import ChatInfo, History
 from rag_core.pipeline.listing import RunChoices, RunList, RunQuery
@@ -676,6 +677,24 @@ class Workbench:
             PlanError: Their file was changed to what cannot be used.
         """
         return self._plans.saved()
+
+    def forecasts(self, engine: str | None = None) -> dict[str, Forecast]:
+        """What a question will take with each plan that has a name.
+
+        Args:
+            engine: 'keyless' or 'model'; the model where there is one, when not given.
+
+        Raises:
+            RagError: There is no model, or the file of the saved plans was changed to what cannot be used.
+        """
+        named = self._engines.get(engine).name
+        branches = self._points.branches()
+        past: dict[str, list[Spent]] = {}
+        for one in self._history.spent(named):
+            if one.run not in branches:
+                past.setdefault(one.plan, []).append(one)
+        plans = {**self.presets(), **self.plans()}
+        return {name: forecast(plan, past.get(name, ()), model=named != "keyless") for name, plan in plans.items()}
 
     def save_plan(self, name: str, plan: Plan) -> Plan:
         """Keep a plan under a name, in place of one that had it.

@@ -68,6 +68,7 @@ def test_the_keys_choose_a_plan_and_open_and_close_settings(page: Page, card: Lo
     page.keyboard.press("ArrowRight")
     expect(card.get_by_role("radio", name="Fast")).to_be_focused()
     expect(card.get_by_role("radio", name="Fast")).to_have_attribute("aria-checked", "true")
+    expect(card.locator(".takes")).to_contain_text("model calls")
     opener = card.get_by_role("button", name="Settings of multi-hop")
     opener.focus()
     page.keyboard.press("Enter")

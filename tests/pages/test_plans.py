@@ -17,7 +17,7 @@ from rag_core.pipeline.plan import PRESETS, plan_from_json
 from rag_core.techniques import TECHNIQUES
 from rag_core.techniques.base import TechniqueSettings
 from rag_core.workbench import Workbench
-from tests.pages.visits import screen
+from tests.pages.visits import COLLECTION, screen
 
 
 class Every(TechniqueSettings):
@@ -121,3 +121,16 @@ def test_a_deleted_plan_stays_on_the_card_as_an_own_one(plans: Workbench) -> Non
     assert not plans.plans()
     assert app.session_state["plan"].name == "custom"
     assert not app.session_state["plan"].has("scan")
+
+
+def test_a_forecast_is_of_the_runs_that_were_asked_with_a_plan(plans: Workbench) -> None:
+    before = plans.forecasts("keyless")
+    assert before.keys() == plans.presets().keys()
+    run = plans.ask("How often was the tide measured?", plan=PRESETS["fast"], collection=COLLECTION, engine="keyless")
+    told = plans.forecasts("keyless")["fast"]
+    assert (told.runs, told.calls) == (before["fast"].runs + 1, 0)
+    assert told.seconds is not None
+    branch = plans.live(plans.fork(run.id, {"kind": "again"}))
+    assert branch is not None
+    assert branch.wait(60)
+    assert plans.forecasts("keyless")["fast"].runs == told.runs, "a branch does a part of the work"

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from rag_core.pipeline.forecast import Spent
 from rag_core.pipeline.history import History
 from rag_core.pipeline.run import Run
 
@@ -70,3 +71,15 @@ def test_two_processes_share_one_file(tmp_path: Path) -> None:
     mine.keep(a_run("one"))
     other.keep(a_run("two"))
     assert {run.id for run in mine.chat("c")} == {"one", "two"}
+
+
+def test_what_runs_took_is_of_those_that_ended_by_themselves_and_were_asked_here(tmp_path: Path) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    usual = {"plan": {"name": "fast"}, "seconds": 2.5}
+    for at, other in enumerate(
+        ({}, {"refused": True}, {"status": "stopped"}, {"imported": "x"}, {"ledger_of": "0"}, {"engine": "m"})
+    ):
+        run = a_run(str(at), at=f"2026-01-0{at + 1}")
+        history.keep(run.model_copy(update={**usual, **other}))
+    assert history.spent("keyless") == [Spent("1", "fast", 2.5, 0), Spent("0", "fast", 2.5, 0)]
+    history.close()

@@ -15,6 +15,7 @@ from rag_core.llm.connections import ModelConnection
 from rag_core.llm.engine import KeylessEngine
 from rag_core.llm.model import ModelEngine
 from rag_core.llm.reading.reading import Reading
+from rag_core.pipeline.forecast import most_calls
 from rag_core.pipeline.plan import PRESETS
 from rag_core.stores.graph.embedded import EmbeddedGraph
 from rag_core.techniques.graph.extraction import Extractor
@@ -200,6 +201,7 @@ def test_a_preset_makes_the_calls_that_it_says(preset: str) -> None:
         server.then = reply
         engine = ModelEngine(ModelConnection(kind="openai", base_url=server.base_url, model="scripted"))
         told = ask(f"Please tell me: {QUESTION}", PRESETS[preset], New({}), engine)
+    assert most_calls(PRESETS[preset]) == CALLS[preset]
     assert told.usage.model_calls == CALLS[preset], [prompt.signature for prompt in told.prompts]
     assert {prompt.engine for prompt in told.prompts} == {"scripted"}
 
