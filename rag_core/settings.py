@@ -96,6 +96,16 @@ class Settings(BaseModel):
     clip_weights: Path | None = Field(
         default=None, alias="RAGSCOPE_CLIP_WEIGHTS", description="A folder with vision.onnx, text.onnx, tokenizer.json."
     )
+    cross_encoder: bool = Field(
+        default=False,
+        alias="RAGSCOPE_CROSS_ENCODER",
+        description="Have `rerank` judge by a cross-encoder: fetches ms-marco-MiniLM, 23 MB, once.",
+    )
+    cross_encoder_weights: Path | None = Field(
+        default=None,
+        alias="RAGSCOPE_CROSS_ENCODER_WEIGHTS",
+        description="A folder with model.onnx and tokenizer.json.",
+    )
     describe_figures: bool = Field(
         default=False,
         alias="RAGSCOPE_DESCRIBE_FIGURES",

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image, ImageOps
-from tokenizers import Tokenizer
 
-from rag_core.download import download, sha256_at_hub, sha256_of
+from rag_core.download import sha256_of
+from rag_core.embedding.onnx import fetch, run, session, tokenizer
 from rag_core.errors import ArtefactError, RagError
 from rag_core.settings import Settings
 
@@ -60,19 +60,7 @@ def find_clip(settings: Settings, say: Say = log.info) -> Path:
     """
     if settings.clip_weights is not None:
         return settings.clip_weights.expanduser()
-    folder = settings.cache_dir / MODEL
-    for name, there in _FILES.items():
-        if (folder / name).exists():
-            continue
-        try:
-            download(f"{HUB}/{there}", folder / name, sha256=sha256_at_hub(f"{HUB}/{there}"), say=say)
-        except ArtefactError as error:
-            listed = ", ".join(f"{there} as {name}" for name, there in _FILES.items())
-            raise ArtefactError(
-                f"{error} Or fetch from {HUB} elsewhere: {listed}; and set RAGSCOPE_CLIP_WEIGHTS to their folder; "
-                "without RAGSCOPE_CLIP all else works."
-            ) from error
-    return folder
+    return fetch(settings.cache_dir / MODEL, HUB, _FILES, "RAGSCOPE_CLIP", say)
 
 
 class ImageEmbedder:
@@ -91,7 +79,7 @@ class ImageEmbedder:
         # Goes into the index fingerprint: vectors of other weights are not to be compared with these.
         self.name = f"clip-{sha256_of(folder / 'vision.onnx')[:12]}"
         self._text = _session(folder / "text.onnx", "text_embeds", threads)
-        self._tokenizer = _tokenizer(folder / "tokenizer.json")
+        self._tokenizer = tokenizer(folder / "tokenizer.json", _MAX_TOKENS)
         self.dimensions = int(self._vision.get_outputs()[0].shape[-1])
 
     def embed_images(self, paths: Sequence[Path]) -> np.ndarray:
@@ -101,12 +89,12 @@ class ImageEmbedder:
             PictureError: A file cannot be read as a picture.
         """
         batches = (np.stack([_pixels(path) for path in batch]) for batch in _batches(paths))
-        return self._rows(_run(self._vision, {"pixel_values": batch}) for batch in batches)
+        return self._rows(run(self._vision, {"pixel_values": batch}) for batch in batches)
 
     def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
         """Embed texts, of which the first 75 tokens count: (len(texts), dimensions) float32, rows of unit length."""
         # One by one: rows of one length need no padding, which this model has no mask for.
-        return self._rows(_run(self._text, self._tokens(text)) for text in texts)
+        return self._rows(run(self._text, self._tokens(text)) for text in texts)
 
     def _tokens(self, text: str) -> dict[str, np.ndarray]:
         ids = np.array([self._tokenizer.encode(text.encode("utf-8", "replace").decode()).ids], np.int64)
@@ -118,35 +106,11 @@ class ImageEmbedder:
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
 
 
-def _run(session: onnxruntime.InferenceSession, given: dict[str, np.ndarray]) -> np.ndarray:
-    return np.asarray(session.run([session.get_outputs()[0].name], given)[0])
-
-
 def _session(path: Path, output: str, threads: int) -> onnxruntime.InferenceSession:
-    # Half a second of imports, only where CLIP is on.
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        session = onnxruntime.InferenceSession(path, sess_options=options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # of many kinds, none of which ONNX Runtime exports
-        raise ArtefactError(f"{path} is missing or damaged: remove it, it is fetched anew.") from error
-    if session.get_outputs()[0].name != output:
+    loaded = session(path, threads)
+    if loaded.get_outputs()[0].name != output:
         raise ArtefactError(f"{path} is another model: put {_FILES[path.name]} of {HUB} there.")
-    return session
-
-
-def _tokenizer(path: Path) -> Tokenizer:
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises nothing narrower
-        raise ArtefactError(f"{path} is missing or damaged: remove it, it is fetched anew.") from error
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(_MAX_TOKENS)
-    return tokenizer
+    return loaded
 
 
 def _batches(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:

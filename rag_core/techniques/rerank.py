@@ -1,24 +1,27 @@
 """Rerank: look at the first hits again, closer than a search can afford, and put them in a better order.
 
-With a model all candidates are judged in one call, each with a score from 0 to 10. Without one each candidate's first
-score, in which BM25 and cosine are fused, is joined by how near its tokens come to those of the question, the rare
-ones foremost. Costs one model call, or a forward pass of every candidate: some 12 ms each.
+Where a cross-encoder is configured it judges. Else a model judges all candidates in one call, each with a score from 0
+to 10. Without either each candidate's first score, in which BM25 and cosine are fused, is joined by how near its tokens
+come to those of the question, the rare ones foremost. Costs one model call, or a forward pass of every candidate: some
+12 ms each by tokens.
 
-Sources: Sun et al. 2023, "Is ChatGPT Good at Search?", https://arxiv.org/abs/2304.09542 (listwise by a model);
+Sources: Nogueira and Cho 2019, "Passage Re-ranking with BERT", https://arxiv.org/abs/1901.04085 (cross-encoder);
+Sun et al. 2023, "Is ChatGPT Good at Search?", https://arxiv.org/abs/2304.09542 (listwise by a model);
 Khattab and Zaharia 2020, "ColBERT", https://arxiv.org/abs/2004.12832 (MaxSim)
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from pydantic import BaseModel, Field
 
-from rag_core.llm.engine import Engine, KeylessEngine, Watch
+from rag_core.llm.engine import Call, Engine, KeylessEngine, Watch
 from rag_core.llm.quoting import quoted
-from rag_core.llm.reading.reading import Reading
+from rag_core.llm.reading.reading import Pairs, Reading
 from rag_core.llm.signature import Signature
 from rag_core.techniques.base import Technique, TechniqueSettings
 from rag_core.types import Hit
@@ -124,15 +127,7 @@ class Rerank:
         candidates = hits[: self._settings.candidates]
         if len(candidates) < 2:
             return list(hits)
-        texts = [hit.chunk.searchable_text[:_PASSAGE_CHARS] for hit in candidates]
-        asked = RerankInput(
-            question=question,
-            passages="\n".join(f"[{number}]\n{quoted(text)}" for number, text in enumerate(texts, start=1)),
-            texts=texts,
-            scores=[hit.score for hit in candidates],
-            token_weight=self._settings.token_weight,
-        )
-        reply = self._engine.complete(self._signature, asked, self._reading, watch)
+        reply = self._judged(question, candidates, watch)
         scores = {judged.passage - 1: judged.score for judged in reply.judged if 0 < judged.passage <= len(candidates)}
         if not scores:
             return list(hits)
@@ -143,10 +138,36 @@ class Rerank:
         behind = [hit.model_copy(update={"score": min(hit.score, lowest)}) for hit in hits[len(candidates) :]]
         return [*moved, *behind[: max(0, at_least - len(moved))]]
 
+    def _judged(self, question: str, candidates: Sequence[Hit], watch: Watch) -> RerankOutput:
+        texts = [hit.chunk.searchable_text[:_PASSAGE_CHARS] for hit in candidates]
+        if self._reading.pairs is not None:
+            return _by_pairs(self._reading.pairs, question, texts, watch)
+        asked = RerankInput(
+            question=question,
+            passages="\n".join(f"[{number}]\n{quoted(text)}" for number, text in enumerate(texts, start=1)),
+            texts=texts,
+            scores=[hit.score for hit in candidates],
+            token_weight=self._settings.token_weight,
+        )
+        return self._engine.complete(self._signature, asked, self._reading, watch)
+
     @property
     def _signature(self) -> Signature[RerankInput, RerankOutput]:
         """A model whose reply is of no use leaves the order as it is: what it has not seen has not been judged."""
         return RERANK if self._engine.name == KeylessEngine.name else replace(RERANK, keyless=left_as_they_came)
+
+
+def _by_pairs(pairs: Pairs, question: str, texts: Sequence[str], watch: Watch) -> RerankOutput:
+    """What a cross-encoder says, kept in the trace as an engine's reply is."""
+    began = time.perf_counter()
+    scores = pairs.judge(question, texts)
+    told = RerankOutput(
+        judged=[Judged(passage=at, score=round(_BEST * float(score), 4)) for at, score in enumerate(scores, start=1)]
+    )
+    seconds = time.perf_counter() - began
+    call = Call(signature=RERANK.name, engine=pairs.name, prompt="", reply=told.model_dump_json(), seconds=seconds)
+    watch.called(call)
+    return told
 
 
 def _moved(hit: Hit, judged: float | None, was: int) -> Hit:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rag_core.embedding.clip import ImageEmbedder, find_clip
+from rag_core.embedding.cross_encoder import CrossEncoder, find_cross_encoder
 from rag_core.embedding.minilm import TextEmbedder
 from rag_core.embedding.weights import find_weights
 from rag_core.errors import RagError, StoreError, UnknownDocument
@@ -96,6 +97,7 @@ class Workbench:
         store: ChunkStore,
         embedder: TextEmbedder,
         images: ImageEmbedder | None = None,
+        pairs: CrossEncoder | None = None,
         *,
         engines: Engines | None = None,
         replacements: Replacements | None = None,
@@ -105,7 +107,7 @@ class Workbench:
         self._store = store
         self._embedder = embedder
         self._images = images
-        self._reading = Reading(embedder)
+        self._reading = Reading(embedder, pairs=pairs)
         self._engines = engines or Engines(settings, Overrides())
         self._plans = Plans(settings)
         self._originals = Originals(settings)
@@ -197,12 +199,15 @@ class Workbench:
             settings.data_dir.mkdir(parents=True, exist_ok=True)
             embedder = TextEmbedder(find_weights(settings, say), settings.precision, cache_dir=settings.cache_dir)
             images = ImageEmbedder(find_clip(settings, say)) if settings.clip else None
+            pairs = CrossEncoder(find_cross_encoder(settings, say)) if settings.cross_encoder else None
             fingerprint = fingerprint_of(ChunkSettings(), embedder.name, *([images.name] if images else []))
             with ExitStack() as opened:
                 store = ChunkStore.open(settings, fingerprint, say=say, images=images is not None)
                 opened.callback(store.close)
                 ledger = Ledger(settings.data_dir / "ledger.sqlite")
-                workbench = cls(settings, ledger, store, embedder, images, engines=engines, replacements=replacements)
+                workbench = cls(
+                    settings, ledger, store, embedder, images, pairs, engines=engines, replacements=replacements
+                )
                 opened.pop_all()
                 return workbench
         except (OSError, sqlite3.Error) as error:

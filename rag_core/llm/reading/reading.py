@@ -48,10 +48,28 @@ class NoCorpus:
         return 0
 
 
+class Pairs(Protocol):
+    """Reads a question and a passage together."""
+
+    name: str
+
+    def judge(self, question: str, passages: Sequence[str]) -> np.ndarray:
+        """How likely each passage answers the question: `(n,)`, 0..1."""
+        ...
+
+
 class Reading:
     """Compares texts by meaning (vectors) and by words (weighted by how rare they are in the corpus)."""
 
-    def __init__(self, embedder: Embed, corpus: Corpus | None = None, *, kept_vectors: int = 20_000) -> None:
+    def __init__(
+        self, embedder: Embed, corpus: Corpus | None = None, *, kept_vectors: int = 20_000, pairs: Pairs | None = None
+    ) -> None:
+        """Read with an embedder.
+
+        Args:
+            pairs: A cross-encoder, where one is configured.
+        """
+        self.pairs = pairs
         self._embedder = embedder
         self._corpus = corpus or NoCorpus()
         self._kept: OrderedDict[str, np.ndarray] = OrderedDict()
@@ -60,7 +78,7 @@ class Reading:
 
     def over(self, corpus: Corpus) -> Reading:
         """The same reading, with the word statistics of another collection; vectors are shared."""
-        reading = Reading(self._embedder, corpus, kept_vectors=self._limit)
+        reading = Reading(self._embedder, corpus, kept_vectors=self._limit, pairs=self.pairs)
         reading._kept, reading._lock = self._kept, self._lock
         return reading
 
