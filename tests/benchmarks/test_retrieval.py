@@ -3,6 +3,7 @@ import math
 import pytest
 
 from benchmarks.retrieval import Found, Labelled, plans, scores, scores_of, spread
+from rag_core.pipeline.plan import PRESETS
 
 
 def test_metrics_of_a_question_are_those_worked_out_by_hand() -> None:
@@ -37,4 +38,5 @@ def test_some_questions_of_a_set_are_spread_over_it() -> None:
 def test_every_technique_and_preset_has_a_row() -> None:
     rows = plans()
     assert {"BM25", "vectors", "hybrid", "expand", "hyde", "rerank", "multi_hop", "sub_queries"} <= set(rows)
+    assert {row.removeprefix("preset "): plan for row, plan in rows.items() if row.startswith("preset ")} == PRESETS
     assert {"expand", "hybrid", "answer"} == set(rows["expand"].techniques)
