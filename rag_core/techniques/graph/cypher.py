@@ -78,6 +78,11 @@ def relating(question: str, entities: Sequence[tuple[str, str]]) -> list[str]:
     return [*_relating(question, [id_ for id_, _ in entities], _verbs(question, [name for _, name in entities]))]
 
 
+def chaining(question: str, entities: Sequence[tuple[str, str]]) -> list[str]:
+    """Those of `relating` that go over an entity in between, which the question need not name."""
+    return [query for query in relating(question, entities) if query.startswith(_CHAIN)]
+
+
 def _relating(question: str, ids: Sequence[str], verbs: Sequence[str]) -> Iterator[str]:
     if not ids:
         return
@@ -107,9 +112,12 @@ def _one(where: str) -> str:
     )
 
 
+_CHAIN = "MATCH (a:Entity)-[r:RELATES]-(b:Entity)-[s:RELATES]-(c:Entity)"
+
+
 def _two(where: str) -> str:
     return (
-        f"MATCH (a:Entity)-[r:RELATES]-(b:Entity)-[s:RELATES]-(c:Entity) WHERE {where} "
+        f"{_CHAIN} WHERE {where} "
         f"RETURN a.name, r.name, b.name, s.name, c.name, r.chunk, s.chunk ORDER BY c.mentions DESC"
     )
 

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from rag_core.stores.graph.facts import Edges, Entity, GraphStore
+from rag_core.techniques.graph.extraction import ABOUT
 from rag_core.techniques.graph.lexicon import Lexicon
 
 _STEPS = 10
@@ -27,6 +28,9 @@ _RELATED = 0.3
 """What a relation weighs beside a mention: 0 to 1 found the same, and 0.3 keeps what a model says of relations."""
 _ALIAS = 5.0
 """What it weighs that two entities share a name: the walk passes on to those that are written otherwise."""
+
+_HEADINGS = 3
+"""Chunks whose heading names an entity that they are about, at most: what more have is in half of their collection."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class GraphIndex:
         self._mentioned = sparse.csr_array((weights, (at_entity, at_chunk)), shape=shape, dtype=np.float32)
         self._by_chunk = self._mentioned.tocsc()
         self._chunks_with = np.maximum(1, np.diff(self._mentioned.indptr))
+        headings = np.bincount(at_entity[weights >= ABOUT], minlength=len(self.entities))
+        self._subject = (headings > 0) & (headings <= _HEADINGS)
         self._steps = _stochastic(self._between(edges), self._mentioned)
 
     def spread(
@@ -88,6 +94,10 @@ class GraphIndex:
 
     def known(self, chunk: str) -> bool:
         return chunk in self._at_chunk
+
+    def subject(self, entities: Sequence[int]) -> bool:
+        """Whether any of these entities is what a few chunks are about, by their headings."""
+        return bool(self._subject[list(entities)].any())
 
     def mentions_of(self, chunk: int) -> tuple[np.ndarray, np.ndarray]:
         """`(entities, weights)` that a chunk, by position, mentions; `(n,)` each."""

@@ -162,3 +162,29 @@ def test_what_is_drawn_hangs_together(graph: GraphStore, mode: str) -> None:
 def test_a_passage_says_what_the_question_names_in_it_and_what_led_to_it(graph: GraphStore) -> None:
     because = found(graph, "What does InnovateCorp own?").because
     assert because["deal"] == "It is there because the question names InnovateCorp and the walk came by DataWeave."
+
+
+@pytest.mark.parametrize(
+    ("headings", "first"),
+    [(["Ledgerline"], "ledger"), (["History"], "weather"), (["Ledgerline"] * 4, "weather")],
+    ids=["a passage is about it", "no passage is about it", "all are about it"],
+)
+def test_the_walk_goes_before_the_search_only_from_names_that_a_few_passages_are_about(
+    tmp_path: Path, headings: list[str], first: str
+) -> None:
+    chunks = [LEDGER.model_copy(update={"id": f"ledger-{at}", "section": (one,)}) for at, one in enumerate(headings)]
+    chunks[0] = chunks[0].model_copy(update={"id": "ledger"})
+    graph = a_graph(tmp_path, chunks)
+    hits = [a_hit("The weather was fine.", id_="weather"), Hit(chunk=chunks[0], score=0.3)]
+    told = found(graph, "Who wrote Ledgerline?", chunks=chunks, hits=hits)
+    graph.close()
+    assert ids(told.hits)[0] == first
+    assert ("in passing" in told.why) == (first == "weather")
+
+
+def test_the_walk_goes_before_the_search_where_the_graph_has_the_chain_that_the_question_tells(
+    graph: GraphStore,
+) -> None:
+    hits = [a_hit("The weather was fine.", id_="weather"), Hit(chunk=DEAL, score=0.3), Hit(chunk=LAUNCH, score=0.2)]
+    assert set(ids(found(graph, hits=hits).hits)[:2]) == {"deal", "launch"}
+    assert ids(found(graph, "What is the headcount of InnovateCorp?", hits=hits).hits)[0] == "weather"
