@@ -1,7 +1,7 @@
 """What both back ends do alike, in the Cypher that both understand.
 
-Nodes are looked up one by one (`UNWIND`), but relationships from all of them at once (`IN`): ladybug takes a fraction
-of the time for either.
+Nodes are looked up one by one (`UNWIND`), and so are the relations among some of them; whatever else relationships lead
+to is looked up from all at once (`IN`): ladybug takes a fraction of the time for either.
 
 Rows go in by table: `NODES` says what nodes have, `EDGES` what they stand between; a row of those begins with the ids
 of its two ends.
@@ -46,7 +46,7 @@ HIDDEN = frozenset({"said", "digest", "made", "made_by"})
 """Properties that are ours to know, and nobody's to ask for."""
 
 _MOST_FACTS = 5_000
-"""Relations, and mentions, of a subgraph at most: the heaviest."""
+"""Relations of a subgraph at most: the heaviest."""
 
 _Done = TypeVar("_Done")
 Rows = list[list[Any]]
@@ -182,14 +182,18 @@ class BaseGraph(ABC):
         near = [entity.id for entity in self.entities(ids)][:limit]
         frontier = near
         for _ in range(hops):
+            if len(near) >= limit:
+                break
             rows = self._of(
                 frontier,
-                """MATCH (a:Entity)-[r:RELATES]-(e:Entity) WHERE a.id IN $asked
-                   RETURN e.id, sum(r.weight) AS weight ORDER BY weight DESC, e.id""",
+                # So many that enough are left without those that are known.
+                f"""MATCH (a:Entity)-[r:RELATES]-(e:Entity) WHERE a.id IN $asked
+                    RETURN e.id, sum(r.weight) AS weight ORDER BY weight DESC, e.id LIMIT {int(limit)}""",
             )
-            frontier = [id_ for id_, _ in rows if id_ not in set(near)][: limit - len(near)]
+            known = set(near)
+            frontier = [id_ for id_, _ in rows if id_ not in known][: limit - len(near)]
             near = [*near, *frontier]
-        return Subgraph(tuple(self.entities(near)), self._relations(near), self._mentions_of(near))
+        return Subgraph(tuple(self.entities(near)), self._relations(near))
 
     def paths(self, source: str, target: str, *, longest: int = 4, limit: int = 5) -> list[Subgraph]:
         found = []
@@ -199,7 +203,7 @@ class BaseGraph(ABC):
             steps = [{*step} for step in pairwise(way)]
             relations = [one for one in self._relations(way) if {one.source, one.target} in steps]
             in_order = sorted(relations, key=lambda one: steps.index({one.source, one.target}))
-            found.append(Subgraph(tuple(self.entities(way)), tuple(in_order), self._mentions_of(way)))
+            found.append(Subgraph(tuple(self.entities(way)), tuple(in_order)))
         return found
 
     def edges(self) -> Edges:
@@ -271,19 +275,11 @@ class BaseGraph(ABC):
     def _relations(self, ids: Sequence[str]) -> tuple[Relation, ...]:
         rows = self._of(
             ids,
-            f"""MATCH (a:Entity)-[r:RELATES]->(b:Entity) WHERE a.id IN $asked AND b.id IN $asked
+            f"""UNWIND $asked AS id MATCH (a:Entity {{id: id}})-[r:RELATES]->(b:Entity) WHERE b.id IN $asked
                 RETURN a.id, b.id, r.name, r.weight, r.chunk, r.description
                 ORDER BY r.weight DESC, a.id, b.id, r.chunk, r.name LIMIT {_MOST_FACTS}""",
         )
         return tuple(Relation(*row) for row in rows)
-
-    def _mentions_of(self, ids: Sequence[str]) -> tuple[Mention, ...]:
-        rows = self._of(
-            ids,
-            f"""MATCH (c:Chunk)-[m:MENTIONS]->(e:Entity) WHERE e.id IN $asked
-                RETURN e.id, c.id, m.weight ORDER BY m.weight DESC, e.id, c.id LIMIT {_MOST_FACTS}""",
-        )
-        return tuple(Mention(*row) for row in rows)
 
 
 _ENTITY = "e.id, e.name, e.kind, e.description, e.aliases"

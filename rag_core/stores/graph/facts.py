@@ -131,11 +131,10 @@ class Community:
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """A part of a graph: relations stand between its entities alone, mentions are of them."""
+    """A part of a graph: relations stand between its entities alone."""
 
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
-    mentions: tuple[Mention, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
