@@ -264,16 +264,20 @@ class Graphs:
     def forget_left(self) -> None:
         """Remove graphs of collections that are gone: their deletion was cut short, or Neo4j did not answer."""
         with self._opening:
-            for tenant in graphs_left(self._settings) - self._ledger.tenants():
-                self._drop(tenant)
+            for tenant in sorted(graphs_left(self._settings) - self._ledger.tenants()):
+                if not self._drop(tenant):  # a Neo4j that is out is waited for once, and not for each
+                    return
 
     # inside
 
-    def _drop(self, tenant: str) -> None:
+    def _drop(self, tenant: str) -> bool:
+        """Remove a graph; whether that could be done now."""
         try:
             drop_graph(self._settings, tenant)
         except GraphError as error:
             _log.warning("the graph of a deleted collection is still there: %s", error)
+            return False
+        return True
 
     def _opened(self, tenant: str, *, to_write: bool = False) -> GraphStore:
         with self._opening:

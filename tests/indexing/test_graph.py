@@ -17,6 +17,7 @@ from rag_core.errors import EngineError, GraphError, RagError, Stopped, UnknownC
 from rag_core.indexing.graph import GraphProgress, Graphs, GraphStatus, Making
 from rag_core.llm.engine import Call, Engine, KeylessEngine
 from rag_core.settings import ROOT, Settings
+from rag_core.stores.graph import graphs_left
 from rag_core.stores.graph.facts import ChunkFacts, Community, Entity, GraphStore, Mention, Relation, entity_id
 from rag_core.techniques.graph.communities import Reporter
 from rag_core.types import Chunk
@@ -376,3 +377,13 @@ def test_graphs_that_a_killed_deletion_left_go_when_the_app_starts(workbench, gr
     graphs.forget_left()
     assert {file.name for file in (tmp_path / "graphs").iterdir()} == kept
     assert names_in(graphs, collection) == ["Ada", "Babbage"]
+
+
+def test_a_neo4j_that_is_out_is_waited_for_once_when_the_app_starts(workbench, tmp_path, caplog) -> None:
+    (tmp_path / "graphs").mkdir()
+    for name in ("gone-1.left", "gone-2.left"):
+        (tmp_path / "graphs" / name).touch()
+    out = workbench.settings.model_copy(update={"data_dir": tmp_path, "graph_uri": "bolt://127.0.0.1:9"})
+    Graphs(workbench._ledger, workbench._store, out, fingerprint="any").forget_left()
+    assert len([one for one in caplog.records if "still there" in one.message]) == 1
+    assert graphs_left(out) == {"gone-1", "gone-2"}

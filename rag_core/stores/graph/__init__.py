@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import suppress
+
 from rag_core.settings import Settings
 from rag_core.stores.graph.facts import GraphStore
 
 _LEFT = ".left"
 """What the file is called by which it is known that a graph is still to be dropped from Neo4j."""
+_NAMED = "neo4j-id"
+"""The file that says what tells the graphs of this data directory apart from those of others in the same Neo4j."""
 
 
 def open_graph(settings: Settings, key: str) -> GraphStore:
@@ -22,7 +27,7 @@ def open_graph(settings: Settings, key: str) -> GraphStore:
     if settings.graph_uri:
         from rag_core.stores.graph.neo4j import Neo4jGraph
 
-        return Neo4jGraph(settings.graph_uri, settings.neo4j_username, settings.neo4j_password or "", key)
+        return Neo4jGraph(*_in_neo4j(settings, key))
     from rag_core.stores.graph.embedded import EmbeddedGraph
 
     return EmbeddedGraph(settings.data_dir / "graphs" / f"{key}.lbug")
@@ -45,7 +50,7 @@ def drop_graph(settings: Settings, key: str) -> None:
 
         folder.mkdir(parents=True, exist_ok=True)
         (left := folder / f"{key}{_LEFT}").touch()
-        drop(settings.graph_uri, settings.neo4j_username, settings.neo4j_password or "", key)
+        drop(*_in_neo4j(settings, key))
         left.unlink()
     for file in folder.glob(f"{key}.lbug*"):  # with the log that ladybug keeps beside it
         file.unlink(missing_ok=True)
@@ -55,3 +60,20 @@ def graphs_left(settings: Settings) -> set[str]:
     """The keys of graphs that have a file here, and of those that Neo4j could not be told to drop."""
     files = (settings.data_dir / "graphs").glob("*")
     return {file.name.partition(".")[0] for file in files if ".lbug" in file.name or file.name.endswith(_LEFT)}
+
+
+def _in_neo4j(settings: Settings, key: str) -> tuple[str, str, str, str]:
+    """Where a graph is in Neo4j: address, name, password, and a key that no other data directory has.
+
+    The tenant alone is made of the collection's name, and two directories may have a collection of the same one.
+    """
+    named = settings.data_dir / "graphs" / _NAMED
+    if not named.exists():
+        named.parent.mkdir(parents=True, exist_ok=True)
+        # Whole or not at all, and the first one stays: another process may be at it.
+        (new := named.with_name(f".{uuid.uuid4().hex}")).write_text(uuid.uuid4().hex[:12])
+        with suppress(FileExistsError):
+            named.hardlink_to(new)
+        new.unlink()
+    own = f"{key}_{named.read_text().strip()}"
+    return settings.graph_uri or "", settings.neo4j_username, settings.neo4j_password or "", own

@@ -22,12 +22,14 @@ def neo4j_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(params=["ladybug", "neo4j"])
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     uri = request.getfixturevalue("neo4j_uri") if request.param == "neo4j" else None
+    (tmp_path / "graphs").mkdir()
+    (tmp_path / "graphs" / "neo4j-id").write_text("tests")  # always the same: Neo4j keeps the plans of queries
     return Settings(data_dir=tmp_path, graph_uri=uri)
 
 
 @pytest.fixture
 def graph(settings: Settings) -> Iterator[GraphStore]:
-    opened = open_graph(settings, "tests-1")  # always the same: Neo4j keeps the plans of queries that it has seen
+    opened = open_graph(settings, "tests-1")  # always the same, too
     yield opened
     opened.clear()
     opened.close()
