@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -42,7 +43,8 @@ def soft_clusters(vectors: np.ndarray, *, threshold: float, largest: int) -> lis
         2 to `largest` rows, but for a single row that is all there is.
     """
     rows = np.arange(len(vectors))
-    found = [cluster for cluster in _split(vectors, rows, threshold, largest) if len(cluster)]
+    with _few_threads():
+        found = [cluster for cluster in _split(vectors, rows, threshold, largest) if len(cluster)]
     together = _without_lone(vectors, found, largest)
     once = {tuple(cluster.tolist()): cluster for cluster in together}
     return [once[key] for key in sorted(once)]
@@ -66,26 +68,38 @@ def _split(vectors: np.ndarray, rows: np.ndarray, threshold: float, largest: int
             yield from _split(vectors, inside, threshold, largest)
 
 
-def _memberships(vectors: np.ndarray, least: int, threshold: float) -> np.ndarray:
-    """Which vectors belong to which component of the best mixture: (n, components) of bool; each to one at least."""
+@contextmanager
+def _few_threads() -> Iterator[None]:
+    """Let thousands of small mixtures be fitted: what is set here takes as long as a fit, and is set once for all."""
     # scikit-learn takes seconds to import, and only building needs it.
+    from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
-    from sklearn.mixture import GaussianMixture
     from threadpoolctl import threadpool_limits
 
     # Threads that wait for each other cost ten times what they save on vectors this few.
-    with threadpool_limits(1), warnings.catch_warnings():
+    with (
+        threadpool_limits(1),
+        config_context(assume_finite=True, skip_parameter_validation=True),
+        warnings.catch_warnings(),
+    ):
         # What it warns of are vectors that are all alike, and fits that might still be a little better.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        reduced = _reduced(vectors)
-        sample = _sample(reduced)
-        most = max(least, min(MOST_COMPONENTS, len(sample) // _FEWEST))
-        mixtures = [
-            GaussianMixture(n, covariance_type="spherical", init_params="k-means++", random_state=0, max_iter=_ROUNDS)
-            for n in _candidates(least, most)
-        ]
-        best = min(mixtures, key=lambda mixture: mixture.fit(sample).bic(sample))
-        likely = best.predict_proba(reduced)
+        yield
+
+
+def _memberships(vectors: np.ndarray, least: int, threshold: float) -> np.ndarray:
+    """Which vectors belong to which component of the best mixture: (n, components) of bool; each to one at least."""
+    from sklearn.mixture import GaussianMixture  # as above
+
+    reduced = _reduced(vectors)
+    sample = _sample(reduced)
+    most = max(least, min(MOST_COMPONENTS, len(sample) // _FEWEST))
+    mixtures = [
+        GaussianMixture(n, covariance_type="spherical", init_params="k-means++", random_state=0, max_iter=_ROUNDS)
+        for n in _candidates(least, most)
+    ]
+    best = min(mixtures, key=lambda mixture: mixture.fit(sample).bic(sample))
+    likely = best.predict_proba(reduced)
     member = likely > threshold
     member[np.arange(len(member)), likely.argmax(axis=1)] = True
     return member
@@ -121,8 +135,14 @@ def _without_lone(vectors: np.ndarray, clusters: Sequence[np.ndarray], largest: 
     kept = [cluster for cluster in clusters if len(cluster) > 1]
     covered = {int(row) for cluster in kept for row in cluster}
     lone = sorted({int(cluster[0]) for cluster in clusters if len(cluster) == 1} - covered)
-    for row in lone if kept else ():
-        nearest = max(range(len(kept)), key=lambda at: float(vectors[kept[at]].mean(axis=0) @ vectors[row]))
-        larger = np.sort(np.append(kept.pop(nearest), row))
-        kept += _in_order(larger, largest)
-    return kept or [np.array([row]) for row in lone]
+    if not kept:
+        return [np.array([row]) for row in lone]
+    centres = np.stack([vectors[cluster].mean(axis=0) for cluster in kept])
+    for row in lone:
+        nearest = int((centres @ vectors[row]).argmax())
+        kept[nearest], *others = _in_order(np.sort(np.append(kept[nearest], row)), largest)
+        centres[nearest] = vectors[kept[nearest]].mean(axis=0)
+        if others:
+            kept += others
+            centres = np.concatenate([centres, [vectors[cluster].mean(axis=0) for cluster in others]])
+    return kept
