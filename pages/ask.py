@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from pages._look import components
+from pages._parts.comparing import tried_out
 from pages._parts.plan import chosen_plan, give, plan_card
 from pages._parts.plans import ask_of_plan
 from pages._server.state import get_workbench
@@ -121,6 +122,10 @@ def what_paid(component: str) -> None:
     st.session_state.to_compare = {"runs": run, "pays": run}
 
 
+def try_out(component: str) -> None:
+    st.session_state.to_compare = tried_out(st.session_state[component].hint)
+
+
 def new_chat() -> None:
     st.query_params.clear()
 
@@ -200,6 +205,7 @@ def chat_side(questions: dict[str, str], selected: str | None) -> None:
             on_feedback_change=partial(feedback, "chat"),
             on_compare_change=partial(compare, "chat"),
             on_pays_change=partial(what_paid, "chat"),
+            on_hint_change=partial(try_out, "chat"),
         )
         with st.container():  # what is said of a question does not move the plan: that would draw it from nothing
             if problem := st.session_state.get("problem"):
@@ -239,6 +245,7 @@ with st.container(key="ask"):
             on_feedback_change=partial(feedback, "run"),
             on_compare_change=partial(compare, "run"),
             on_pays_change=partial(what_paid, "run"),
+            on_hint_change=partial(try_out, "run"),
         )
     with left:
         chat_side(questions, selected)

@@ -7,6 +7,7 @@ import streamlit as st
 from pages._look import components
 from pages._parts.address import go_to, hold_address
 from pages._parts.asking import done, keep_or, nothing_asked, tried
+from pages._parts.comparing import tried_out
 from pages._server.state import get_workbench
 from rag_core.pipeline.exchange import MOST_MB
 from rag_core.techniques import TECHNIQUES
@@ -29,6 +30,10 @@ def beside_another_plan() -> None:
 def what_paid() -> None:
     run = st.session_state.inspector.pays
     st.session_state.go = ("compare.py", {"runs": run, "pays": run})
+
+
+def try_out() -> None:
+    st.session_state.go = ("compare.py", tried_out(st.session_state.inspector.hint))
 
 
 def ask_wanted() -> None:
@@ -115,6 +120,7 @@ def inspector(selected: str | None) -> None:
         on_delete_change=delete_wanted,
         on_compare_change=beside_another_plan,
         on_pays_change=what_paid,
+        on_hint_change=try_out,
     )
 
 

@@ -3,6 +3,7 @@
 import { h, plural, seconds, shortName } from "./dom.js";
 import { draftAction } from "./acts.js";
 import { draftQuality, healings } from "./healing.js";
+import { want, whatToTry } from "./hints.js";
 import { numbers, rated, tell } from "./runs.js";
 
 const SUPPORT = {
@@ -11,7 +12,7 @@ const SUPPORT = {
   no_support: { class: "s-none", words: "no support" },
 };
 
-/** Draw a run's answer card. `act(name, value)` reaches the page: "stop", "feedback", "compare", "pays"; null where there is none.
+/** Draw a run's answer card. `act(name, value)` reaches the page: "stop", "feedback", "compare", "pays", "hint"; null where there is none.
 
 While the run goes on, the card drawn `before` is drawn into: its foot stays, so that Stop is one button all the time. */
 export function answerCard(view, act, before) {
@@ -20,7 +21,8 @@ export function answerCard(view, act, before) {
   const parts = [body, view.note && h("p", { class: "note" }, view.note)];
   // What came of it takes over the key of Stop, and with that the focus of who pressed it.
   const over = running ? {} : { "data-key": "stop", tabindex: "-1" };
-  if (!running || before?.ariaBusy !== "true") return h("div", { class: `card a ${view.status}`, "aria-busy": String(running), ...over }, parts, footer(view, act));
+  const wrong = view.status === "done" && (view.refused || view.feedback === "wrong");
+  if (!running || before?.ariaBusy !== "true") return h("div", { class: `card a ${view.status}`, "aria-busy": String(running), ...over }, parts, footer(view, act), act && wrong && whatToTry(view, act));
   const foot = before.lastElementChild;
   foot.firstElementChild.textContent = underWay(view);
   while (before.firstChild !== foot) before.firstChild.remove();
@@ -115,10 +117,11 @@ function footer(view, act) {
       } }, "Stop"));
   }
   const rate = (value, label) => h("button", {
-    type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good: remember it for questions like it" : "This answer is wrong",
+    type: "button", class: "btn", "aria-pressed": String(view.feedback === value), title: value === "good" ? "This answer is good: remember it for questions like it" : "This answer is wrong: see what to try",
     "data-key": value,
     onclick: () => {
       const given = view.feedback === value ? null : value;
+      if (given === "wrong") want(view.id);
       rated(view.id, given);
       act("feedback", { run: view.id, value: given });
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from pages._parts.plan import chosen_plan, give
 from pages._server.state import get_workbench
 from rag_core.errors import PlanError, QuestionError, RagError
 from rag_core.pipeline.plan import Plan, plan_from_json
-from rag_core.pipeline.run import Run
+from rag_core.pipeline.run import Run, question_alone
 from rag_core.workbench import DEMO_COLLECTION
 from rag_core.workbench.comparing import MOST_COLUMNS, Column, Started
 
@@ -63,11 +64,31 @@ def shown_runs(ids: str) -> list[Run]:
     """The stored runs of an address, `a,b`; those that are not here are left out, and that is said."""
     wanted = list(dict.fromkeys(one for one in ids.split(",") if one))[:MOST_COLUMNS]
     workbench = get_workbench()
-    found = [run for one in wanted if (run := workbench.run(one))]
+    found = [run for one in wanted if (run := record_of(one))]
     under_way = [one for one in wanted if workbench.live(one)]
     if any(one not in under_way and one not in {run.id for run in found} for one in wanted):
         st.session_state.compare_problem = "A run of this comparison is not in the history any more."
     return found
+
+
+def record_of(run_id: str) -> Run | None:
+    """A stored run; one that began this instant is in the history a moment later."""
+    workbench = get_workbench()
+    for _ in range(100):
+        if (run := workbench.run(run_id)) or not workbench.live(run_id):
+            return run
+        time.sleep(0.02)
+    return None
+
+
+def tried_out(told: dict[str, str]) -> dict[str, str]:
+    """Ask again with what a hint names; gives the address at which Compare shows both runs."""
+    run = told["run"]
+    try:
+        return {"runs": f"{run},{get_workbench().comparing.try_out(run, told['technique'])}"}
+    except RagError as error:
+        st.session_state.compare_problem = str(error)
+        return {"runs": run}
 
 
 def first_columns(question: str = "") -> dict[str, Any]:
@@ -100,13 +121,7 @@ def columns_of(runs: Sequence[Run], offered: dict[str, Plan]) -> dict[str, Any]:
     if len(columns) == 1:
         other = next(name for name in FIRST_PLANS if name != columns[0]["plan"])
         columns.append({**columns[0], "plan": other, "run": ""})
-    return {"question": standing_alone(runs[0]), "columns": columns}
-
-
-def standing_alone(run: Run) -> str:
-    """The question of a run; of one that went on from others in its chat, as it was made to stand alone."""
-    rewritten = (span.attributes for span in run.spans if span.name == "rewrite" and span.attributes.get("changes"))
-    return str(next(rewritten, {}).get("query") or run.question)
+    return {"question": question_alone(runs[0]), "columns": columns}
 
 
 def start(setup: dict[str, Any], offered: dict[str, Plan]) -> list[Started]:

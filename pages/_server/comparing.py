@@ -27,6 +27,12 @@ async def side_by_side(request: Request) -> Response:
     return Response(_compared.dump_json(found), media_type="application/json", headers={"cache-control": "no-store"})
 
 
+async def what_to_try(request: Request) -> Response:
+    """What to try where the answer of a run is wrong."""
+    found = await run_in_threadpool(get_workbench().comparing.hints, request.path_params["run"])
+    return JSONResponse([hint.model_dump() for hint in found], headers={"cache-control": "no-store"})
+
+
 async def ledger_estimate(request: Request) -> Response:
     """What a ledger of a run will take."""
     expected = await run_in_threadpool(get_workbench().ledgers.estimate, request.path_params["run"])

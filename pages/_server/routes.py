@@ -19,7 +19,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from pages._look.files import LOOK_STAMP, look_file
-from pages._server.comparing import ledger_estimate, ledger_events, side_by_side
+from pages._server.comparing import ledger_estimate, ledger_events, side_by_side, what_to_try
 from pages._server.following import followed
 from pages._server.run_page import page_of
 from pages._server.state import NotOpen, get_workbench
@@ -198,6 +198,7 @@ def routes() -> list[BaseRoute]:
         Route("/v1/runs/{run}", answered(run_record)),
         Route("/v1/runs/{run}/events", answered(run_events)),
         Route("/v1/runs/{run}/branches", answered(run_branches)),
+        Route("/v1/runs/{run}/hints", answered(what_to_try)),
         Route("/v1/runs/{run}/ledger", answered(ledger_estimate)),
         Route("/v1/runs/{run}/ledger/events", answered(ledger_events)),
         Route("/v1/compare", answered(side_by_side)),

@@ -13,7 +13,7 @@ from pydantic import Field
 from rag_core.llm.critic import Critic
 from rag_core.llm.engine import KeylessEngine, Nobody
 from rag_core.llm.reading.reading import Reading
-from rag_core.pipeline.run import Run
+from rag_core.pipeline.run import Run, question_alone
 from rag_core.techniques.validate import Validate, ValidateSettings
 from rag_core.types import Value
 
@@ -37,7 +37,8 @@ class Grader:
     """Grades answers without a model. Safe for threads."""
 
     def __init__(self, reading: Reading) -> None:
-        self._validate = Validate(ValidateSettings(), KeylessEngine(), reading, Critic(reading))
+        self._critic = Critic(reading)
+        self._validate = Validate(ValidateSettings(), KeylessEngine(), reading, self._critic)
 
     def grade(self, run: Run) -> Grade:
         """Judge the answer of a run by the evidence in its record; some milliseconds a sentence."""
@@ -59,3 +60,9 @@ class Grader:
             probability=sum(chances) / len(chances) if chances else 0.0,
             quality=judged.quality,
         )
+
+    def relevance(self, run: Run) -> dict[str, float]:
+        """For each chunk of a run's evidence by id, the probability that it helps with the question."""
+        chunks = [hit.chunk for hit in run.evidence]
+        judged = self._critic.relevance(question_alone(run), [chunk.searchable_text for chunk in chunks])
+        return {chunk.id: chance for chunk, chance in zip(chunks, judged, strict=True)}

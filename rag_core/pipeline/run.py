@@ -98,6 +98,12 @@ class Run(Value):
     ledger_of: str = Field(default="", description="Id of the run whose ledger asked this; empty where none did.")
 
 
+def question_alone(run: Run) -> str:
+    """The question of a run; of one that went on from others in its chat, as it was made to stand alone."""
+    rewritten = (span.attributes for span in run.spans if span.name == "rewrite" and span.attributes.get("changes"))
+    return str(next(rewritten, {}).get("query") or run.question)
+
+
 class RunEvent(Value):
     """One thing that happened in a live run. The list only grows.
 

@@ -129,8 +129,12 @@ _DRAWN = re.compile(r"\b(?:table|chart|figure|graph|plot|diagram|row|column|axis
 
 
 def kind_by_rules(inputs: KindInput, _reading: Reading) -> KindOutput:
+    return kind_of(inputs.question)
+
+
+def kind_of(question: str) -> KindOutput:
     """The kind by the wording of the question, by the first rule that fits; a lookup where none does."""
-    question = " ".join(inputs.question.split())
+    question = " ".join(question.split())
     for kind, rule in _RULES:
         if why := rule(question):
             return KindOutput(kind=kind, reason=why)

@@ -12,7 +12,7 @@ from rag_core.embedding.minilm import TextEmbedder
 from rag_core.errors import ForkError, QuestionError, StoreError, UnknownDocument
 from rag_core.indexing.ledger import Ledger
 from rag_core.indexing.records import DocumentRecord
-from rag_core.llm.engine import Engine
+from rag_core.llm.engine import Engine, KeylessEngine
 from rag_core.llm.reading.reading import Reading
 from rag_core.parsing.formats.fetched import text_of
 from rag_core.pipeline.fork import Fork
@@ -50,6 +50,28 @@ class Asked:
     contexts: int = 10
     picture: Path | None = None
     ledger_of: str = ""
+
+
+def again(run: Run, plan: Plan, chat: Sequence[Run]) -> Asked:
+    """The question of a run as it was understood then, where it was asked, with another plan.
+
+    Args:
+        chat: The runs of its conversation, oldest first.
+    """
+    routed = run.techniques.get("route")
+    turns = (
+        Turn(question=one.question, answer=one.final_answer)
+        for one in chat
+        if one.created_at < run.created_at and one.status == "done" and not one.refused
+    )
+    return Asked(
+        run.question,
+        plan,
+        None if routed and routed.ran else run.collection,
+        run.documents,
+        "keyless" if run.engine == KeylessEngine.name else "model",
+        turns=tuple(turns),
+    )
 
 
 class Asking:

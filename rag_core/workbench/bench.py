@@ -166,7 +166,7 @@ class Workbench:
         )
         self._live = LiveRuns()
         grader = Grader(self._reading)
-        self.comparing = Comparing(self._start, self.run, grader)
+        self.comparing = Comparing(self._start, self.run, self.chat, grader, settings.toggles())
         self.ledgers = Ledgers(settings.data_dir / "ledgers", self._start, self.live, self.run, self.chat, grader)
         self.storage = Storage(settings.data_dir, settings.cache_dir)
         self._local: tuple[float, list[ModelConnection]] = (-1e9, [])

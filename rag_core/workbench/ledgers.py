@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -25,8 +26,7 @@ from rag_core.llm.engine import KeylessEngine
 from rag_core.pipeline.live import LiveRun
 from rag_core.pipeline.plan import Plan, plan_from_json
 from rag_core.pipeline.run import Run
-from rag_core.techniques.base import Turn
-from rag_core.workbench.asking import Asked
+from rag_core.workbench.asking import Asked, again
 from rag_core.workbench.engines import write_private
 
 AT_ONCE = 3
@@ -216,20 +216,20 @@ class Ledgers:
 
     def _ask_all(self, making: LiveLedger, run: Run, plan: Plan) -> None:
         waiting = [entry for entry in making.record.entries if entry.state == "waiting"]
-        again = self._asked(making, run, plan) if _keyless(run) and waiting else run
-        if again.status != "done":
-            making.change(lambda record: _ended(record, "failed", again.error or "It was stopped."))
+        first = self._asked(making, run, plan) if _keyless(run) and waiting else run
+        if first.status != "done":
+            making.change(lambda record: _ended(record, "failed", first.error or "It was stopped."))
             return
-        base = again, self._grader.grade(again)
+        base = first, self._grader.grade(first)
         making.change(
-            lambda record: record.model_copy(update={"base": again.id, "grade": base[1], "cost": cost(again)})
+            lambda record: record.model_copy(update={"base": first.id, "grade": base[1], "cost": cost(first)})
         )
         with ThreadPoolExecutor(_at_once(run), thread_name_prefix="ledger") as pool:
             for made in [pool.submit(self._judge, making, run, plan, entry, base) for entry in waiting]:
                 made.result()
         if _keyless(run) and waiting and not making.stopped():
             last = self._asked(making, run, plan)
-            making.change(lambda record: record.model_copy(update={"noise_s": abs(last.seconds - again.seconds)}))
+            making.change(lambda record: record.model_copy(update={"noise_s": abs(last.seconds - first.seconds)}))
 
     def _judge(self, making: LiveLedger, run: Run, plan: Plan, entry: Entry, base: tuple[Run, Grade]) -> None:
         """Ask without one technique, and enter what comes of it."""
@@ -257,18 +257,8 @@ class Ledgers:
         Raises:
             RagError: It cannot be asked so.
         """
-        routed = run.techniques.get("route")
-        run_id = self._start(
-            Asked(
-                run.question,
-                plan,
-                None if routed and routed.ran else run.collection,
-                run.documents,
-                "keyless" if _keyless(run) else "model",
-                turns=self._turns(run),
-                ledger_of=run.id,
-            )
-        )
+        earlier: Sequence[Run] = self._chat(run.chat) if run.chat else ()
+        run_id = self._start(replace(again(run, plan, earlier), ledger_of=run.id))
         live = self._live(run_id)
         assert live is not None  # it has just begun
         making.began(live)
@@ -276,15 +266,6 @@ class Ledgers:
         record = live.wait()
         assert record is not None
         return record
-
-    def _turns(self, run: Run) -> tuple[Turn, ...]:
-        """What had been asked and answered before, where the question was one of a conversation."""
-        earlier: Sequence[Run] = self._chat(run.chat) if run.chat else ()
-        return tuple(
-            Turn(question=one.question, answer=one.final_answer)
-            for one in earlier
-            if one.created_at < run.created_at and one.status == "done" and not one.refused
-        )
 
     def _keep(self, record: Ledger) -> None:
         """Write a ledger; where that fails it is shown all the same, until the app ends."""

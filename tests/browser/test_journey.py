@@ -236,7 +236,7 @@ def test_the_keys_go_from_citation_to_citation(page: Page, app: Served) -> None:
 
 
 @pytest.mark.usefixtures("tide")
-def test_an_answer_can_be_called_good_and_that_stays(page: Page, app: Served) -> None:
+def test_an_answer_can_be_called_good_and_that_stays_or_wrong_and_that_says_what_to_try(page: Page) -> None:
     choose_engine(page, "No model")
     answer = finished(ask(page, QUESTION))
     answer.get_by_role("button", name="Good").click()
@@ -244,7 +244,16 @@ def test_an_answer_can_be_called_good_and_that_stays(page: Page, app: Served) ->
     settled(page)
     page.reload()
     settled(page)
-    expect(page.locator(".st-key-chat .a").get_by_role("button", name="Good")).to_have_attribute("aria-pressed", "true")
+    expect(answer.get_by_role("button", name="Good")).to_have_attribute("aria-pressed", "true")
+    answer.get_by_role("button", name="Wrong").click()
+    expect(answer.get_by_role("button", name="Wrong")).to_have_attribute("aria-pressed", "true")
+    hints = answer.get_by_role("region", name="What to try")
+    expect(hints.get_by_role("listitem").first).to_contain_text("Self-correct.")
+    settled(page)
+    hints.get_by_role("button", name="Try self-correct").click()
+    columns = page.locator(".st-key-columns .col")
+    expect(columns.locator(".status", has_text="grade")).to_have_count(2, timeout=120_000)
+    expect(page.get_by_role("combobox", name="Plan of column 2")).to_have_value(re.compile("with self-correct"))
 
 
 @pytest.mark.usefixtures("tide")
@@ -253,6 +262,7 @@ def test_what_is_not_in_the_documents_is_an_answer(page: Page) -> None:
     answer = finished(ask(page, "Which pope crowned Charlemagne?"))
     expect(answer).to_contain_text("not in your documents")
     expect(answer.locator(".missing").first).to_be_visible()
+    expect(answer.get_by_role("region", name="What to try")).to_contain_text("No evidence speaks of: ")
 
 
 def test_a_locked_file_asks_for_its_password(page: Page, tmp_path: Path) -> None:

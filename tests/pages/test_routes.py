@@ -51,7 +51,7 @@ def test_a_finished_run_is_one_event_with_its_record_as_it_is_now(client: TestCl
 
 @pytest.mark.parametrize(
     "address",
-    ["/v1/runs/none", "/v1/runs/none/events", "/v1/nothing", "/v1/documents/none/pages/1.png",
+    ["/v1/runs/none", "/v1/runs/none/events", "/v1/runs/none/hints", "/v1/nothing", "/v1/documents/none/pages/1.png",
      "/v1/documents/none/figures/a.png", "/v1/documents/none/figures/..%2F..%2Fledger.sqlite",
      f"/v1/look/{LOOK_STAMP}/files.py", "/v1/look/other/dom.js"],
 )  # fmt: skip

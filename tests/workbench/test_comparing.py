@@ -8,6 +8,7 @@ import pytest
 
 from rag_core.errors import QuestionError
 from rag_core.evaluation.grading import Grader
+from rag_core.evaluation.hints import ALL_DOCUMENTS
 from rag_core.evaluation.ledger import Ledger
 from rag_core.llm.connections import ModelConnection
 from rag_core.llm.reading.reading import Reading
@@ -81,6 +82,19 @@ def test_one_column_and_five_are_refused(birds: Workbench) -> None:
     for count in (1, 5):
         with pytest.raises(QuestionError, match="Two to 4"):
             birds.comparing.compare(QUESTION, [Column(plan=PRESETS["simple"])] * count)
+
+
+def test_what_a_hint_names_is_tried_on_the_same_question_with_one_switch_more(birds: Workbench) -> None:
+    run = birds.ask("What does the zebra cost?", collection="Birds", documents=["Birds.pdf"], engine="keyless")
+    names = [hint.technique for hint in birds.comparing.hints(run.id)]
+    assert names[:2] == [ALL_DOCUMENTS, "expand"]
+    more = finished(birds, birds.comparing.try_out(run.id, "expand"))
+    assert (more.question, more.collection, more.documents) == (run.question, "Birds", ("Birds.pdf",))
+    assert {*more.plan["techniques"]} - {*run.plan["techniques"]} == {"expand"}
+    wider = finished(birds, birds.comparing.try_out(run.id, ALL_DOCUMENTS))
+    assert (wider.documents, wider.plan["techniques"]) == ((), run.plan["techniques"])
+    with pytest.raises(QuestionError, match="not in the history"):
+        birds.comparing.hints("gone")
 
 
 def test_a_ledger_asks_again_without_each_technique_that_ran(birds: Workbench) -> None:
