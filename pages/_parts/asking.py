@@ -157,7 +157,10 @@ def change_dialog(info: CollectionInfo) -> None:
 def delete_collection_dialog(info: CollectionInfo) -> None:
     st.text(info.name)
     held = ", ".join((counted(info.documents, "document"), counted(info.pages, "page"), counted(info.chunks, "chunk")))
-    st.caption(f"It goes with all that is in it: {held}. Answers that cite its documents keep their text.")
+    workbench = get_workbench()
+    built = workbench.graphs.under_way(info.name) or workbench.trees.under_way(info.name)
+    stops = " What is being built over it stops in the background." if built else ""
+    st.caption(f"It goes with all that is in it: {held}. Answers that cite its documents keep their text.{stops}")
     if keep_or("Delete") and tried(lambda: get_workbench().delete_collection(info.name)):
         go_to({})
         done()

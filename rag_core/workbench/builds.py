@@ -20,6 +20,7 @@ class Builds:
         self._under_way: dict[str, threading.Thread] = {}
         self._failed: dict[str, str] = {}
         self._stopping: set[str] = set()
+        self._ending: list[threading.Thread] = []
         self._closing = threading.Event()
 
     def start(self, tenant: str, build: Callable[[], object]) -> None:
@@ -44,12 +45,26 @@ class Builds:
             if self.under_way(tenant):
                 self._stopping.add(tenant)
 
-    def end(self, tenant: str) -> None:
-        """Stop what is built of a collection that goes, wait until it has ended, and tell nothing of it any more."""
+    def end(self, tenant: str, then: Callable[[], object]) -> None:
+        """Stop what is built of a collection that goes, and do `then` once that has ended; nothing is told of it.
+
+        Whoever deletes does not wait for it: a build ends after the model call that it is in, which can take minutes.
+        """
         self.stop(tenant)
-        if (thread := self._under_way.get(tenant)) is not None:
-            thread.join()
-        self._failed.pop(tenant, None)
+        building = self._under_way.get(tenant)
+
+        def ended() -> None:
+            if building is not None:
+                building.join()
+            self._failed.pop(tenant, None)
+            then()
+
+        if not self.under_way(tenant):
+            ended()
+            return
+        thread = threading.Thread(target=ended, daemon=True, name=f"{self._what} ends")
+        self._ending.append(thread)
+        thread.start()
 
     def stopped(self, tenant: str) -> bool:
         """Whether a build of this collection shall end."""
@@ -63,7 +78,7 @@ class Builds:
         """Stop all, and wait until each has ended."""
         self._closing.set()
         with self._lock:
-            threads = [*self._under_way.values()]
+            threads = [*self._under_way.values(), *self._ending]
         for thread in threads:
             thread.join()
 

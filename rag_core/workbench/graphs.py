@@ -148,5 +148,4 @@ class KnowledgeGraphs:
 
     def forget_collection(self, tenant: str) -> None:
         """Remove the graph of a collection, once nothing builds it any more."""
-        self._builds.end(tenant)
-        self._graphs.forget_collection(tenant)
+        self._builds.end(tenant, lambda: self._graphs.forget_collection(tenant))

@@ -145,6 +145,5 @@ class SummaryTrees:
         self._trees.forget_document(document)
 
     def forget_collection(self, tenant: str) -> None:
-        """Forget what was summarised over the documents of a collection."""
-        self._builds.end(tenant)
-        self._trees.forget_collection(tenant)
+        """Forget what was summarised over the documents of a collection, once nothing builds it any more."""
+        self._builds.end(tenant, lambda: self._trees.forget_collection(tenant))

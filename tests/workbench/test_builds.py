@@ -54,15 +54,23 @@ def test_a_stop_ends_the_build_under_way_and_no_later_one() -> None:
     assert not builds.stopped("Films")
 
 
-def test_what_is_built_of_a_collection_that_goes_ends_first_and_is_told_no_more() -> None:
-    builds, ends = Builds("graph"), []
+def test_whoever_deletes_a_collection_waits_for_no_build_and_the_rest_goes_after_it() -> None:
+    builds, answered, told = Builds("graph"), threading.Event(), []
 
     def build() -> None:
-        while not builds.stopped("films"):
-            pass
-        ends.append(1)
+        assert answered.wait(60), "the model took its time"
+        told.append("built")
         raise Stopped
 
     builds.start("films", build)
-    builds.end("films")
-    assert (ends, builds.failed("films"), builds.under_way("films")) == ([1], None, False)
+    builds.end("films", lambda: told.append("gone"))
+    assert (told, builds.stopped("films")) == ([], True)
+    answered.set()
+    builds.close()
+    assert (told, builds.failed("films"), builds.under_way("films")) == (["built", "gone"], None, False)
+
+
+def test_where_nothing_is_built_the_rest_goes_at_once() -> None:
+    told: list[str] = []
+    Builds("graph").end("films", lambda: told.append("gone"))
+    assert told == ["gone"]
