@@ -21,7 +21,7 @@ from pages._server.state import close_workbench, open_workbench
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[None]:
     await run_in_threadpool(open_workbench)
-    # What is loaded by now stays: a full collection would look through it for 0.2 s, while every run and page waits.
+    # What is loaded by now stays: a full collection would look through all of it, while every run and page waits.
     gc.freeze()
     yield
     await run_in_threadpool(close_workbench)
