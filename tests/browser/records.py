@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
+from playwright.sync_api import Page
 from pydantic import JsonValue
 
+from rag_core.pipeline.history import History
 from rag_core.pipeline.run import Run, TechniqueUse
 from rag_core.trace import Phase, TraceEvent
 from rag_core.types import Chunk, Hit, Sentence
+from tests.browser.steps import Served
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 WEB = "https://example.invalid/deals?q=1"
@@ -52,6 +56,16 @@ def reflected_run(real: Run, run_id: str, chat: str) -> Run:
             "techniques": {"scan": TechniqueUse(ran=False, why="The question does not ask for all of a document.")},
         }
     )
+
+
+def kept_reflected(page: Page, app: Served, run_id: str) -> Run:
+    """The run of that id with every check in it, kept beside it in a chat of its own."""
+    real = Run.model_validate_json(page.request.get(f"/v1/runs/{run_id}").text())
+    made = reflected_run(real, uuid.uuid4().hex, uuid.uuid4().hex[:12])
+    history = History(app.data / "runs.sqlite")
+    history.keep(made)
+    history.close()
+    return made
 
 
 def spans(chunks: list[str]) -> list[TraceEvent]:

@@ -13,10 +13,8 @@ from playwright.sync_api import Page, expect
 
 from rag_core.download import sha256_of
 from rag_core.indexing.ledger import Ledger
-from rag_core.pipeline.history import History
-from rag_core.pipeline.run import Run
 from rag_core.settings import Settings
-from tests.browser.records import reflected_run
+from tests.browser.records import kept_reflected
 from tests.browser.steps import TIDE, Served, choose_engine, go, settled, upload, visit
 from tests.papers import a_pdf
 
@@ -102,11 +100,7 @@ def test_no_screen_has_a_serious_fault(inspection: Inspection, app: Served, tmp_
     inspection.look("Settings")
 
     # Every check is on this run, so that every part of the inspector has something to show.
-    answered = Run.model_validate_json(page.request.get(f"/v1/runs/{real[1]}").text())
-    run = reflected_run(answered, uuid.uuid4().hex, uuid.uuid4().hex[:12])
-    history = History(app.data / "runs.sqlite")
-    history.keep(run)
-    history.close()
+    run = kept_reflected(page, app, real[1])
     visit(page, f"/runs?run={run.id}")
     expect(page.locator(".st-key-inspector .lane").first).to_be_visible()
     inspection.look("Runs")

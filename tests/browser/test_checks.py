@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from rag_core.pipeline.history import History
-from rag_core.pipeline.run import Run
-from tests.browser.records import HOSTILE, QUESTION_BEFORE, SENTENCES, SUB_QUESTIONS, WEB, reflected_run
+from tests.browser.records import HOSTILE, QUESTION_BEFORE, SENTENCES, SUB_QUESTIONS, WEB, kept_reflected
 from tests.browser.steps import TIDE, Served, ask, choose_engine, finished, have, visit
 from tests.papers import a_pdf
 
@@ -24,11 +21,7 @@ def run(page: Page, app: Served, tmp_path: Path) -> Locator:
     visit(page, "/")
     choose_engine(page, "No model")
     finished(ask(page, "How often was the tide measured?"))
-    real = Run.model_validate_json(page.request.get(f"/v1/runs/{page.url.partition('run=')[2]}").text())
-    made = reflected_run(real, uuid.uuid4().hex, uuid.uuid4().hex[:12])
-    history = History(app.data / "runs.sqlite")
-    history.keep(made)
-    history.close()
+    made = kept_reflected(page, app, page.url.partition("run=")[2])
     visit(page, f"/?chat={made.chat}&run={made.id}")
     beside = page.locator(".st-key-run")
     expect(beside.locator(".lane").first).to_be_visible()
