@@ -4,7 +4,7 @@ import { h, plural, seconds, shortName } from "./dom.js";
 import { draftAction } from "./acts.js";
 import { draftQuality, healings } from "./healing.js";
 import { want, whatToTry } from "./hints.js";
-import { numbers, rated, tell } from "./runs.js";
+import { insist, numbers, rated, tell } from "./runs.js";
 
 const SUPPORT = {
   fully_supported: { class: "s-full", words: "supported" },
@@ -113,7 +113,7 @@ function footer(view, act) {
       act && view.at === undefined && h("button", { type: "button", class: "btn end", "data-key": "stop", onclick: ({ currentTarget: button }) => {
         if (button.ariaDisabled) return;
         Object.assign(button, { ariaDisabled: "true", textContent: "Stopping…" });
-        act("stop", view.id);
+        insist(() => act("stop", view.id), () => button.isConnected); // it goes when the run ends
       } }, "Stop"));
   }
   const rate = (value, label) => h("button", {

@@ -4,7 +4,7 @@ import { chunkDialog } from "./chunk.js";
 import { columnCells, idleCells, sharing } from "./columns.js";
 import { capital, h } from "./dom.js";
 import { ledgerCard, watchLedger } from "./ledger.js";
-import { follow, held } from "./runs.js";
+import { follow, held, insist } from "./runs.js";
 
 const COUNTED = { 2: "both", 3: "all three", 4: "all four" };
 
@@ -130,7 +130,7 @@ function run(state) {
 function stop(state, runs) {
   for (const run of runs) state.stopping.add(run);
   draw(state);
-  state.tell("stop", runs);
+  insist(() => state.tell("stop", runs), () => state.root.state === state && running(state).some((run) => runs.includes(run)));
 }
 
 const setup = ({ question, columns }) => ({ question, columns: columns.map(({ asked: _, ...column }) => column) });

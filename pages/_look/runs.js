@@ -87,6 +87,14 @@ export function rated(id, feedback) {
   redraw(one);
 }
 
+const AGAIN_MS = 3000;
+
+/** Say it, and again as long as `goesOn()`: what is said while the page's script starts can be lost. */
+export function insist(say, goesOn) {
+  say();
+  const again = setInterval(() => (goesOn() ? say() : clearInterval(again)), AGAIN_MS);
+}
+
 function redraw(one) {
   if (one.due) return;
   one.due = true;

@@ -162,6 +162,32 @@ def test_stop_ends_a_run_and_keeps_what_was_written(page: Page, app: Served) -> 
 
 
 @pytest.mark.usefixtures("tide")
+def test_a_stop_that_is_lost_on_its_way_is_said_again(page: Page, app: Served) -> None:
+    lost: list[bytes | str] = []
+
+    def through(socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+
+        def passed_on(message: bytes | str) -> None:
+            if lost or b"stop" not in (message if isinstance(message, bytes) else message.encode()):
+                server.send(message)
+            else:
+                lost.append(message)
+
+        socket.on_message(passed_on)
+
+    page.route_web_socket(re.compile("/_stcore/stream"), through)
+    visit(page, "/")
+    app.model.then = judged_or(LONG)
+    answer = ask(page, QUESTION)
+    expect(answer.locator(".text")).to_contain_text("harbour")
+    settled(page)
+    answer.get_by_role("button", name="Stop").click()
+    expect(answer).to_have_class("card a stopped")
+    assert lost
+
+
+@pytest.mark.usefixtures("tide")
 def test_nothing_is_drawn_anew_under_a_press(page: Page, app: Served) -> None:
     app.model.then = judged_or(LONG)
     answer = ask(page, QUESTION)
