@@ -20,7 +20,7 @@ _SIGNS = (
     ("circle", "●"), ("rect", "■"), ("triangle", "▲"), ("diamond", "◆"),
     ("roundRect", "▢"), ("pin", "◉"), ("arrow", "➤"),
 )  # fmt: skip
-_OTHERS = ("emptyCircle", "○")
+_OTHERS = ("circle", "○")
 _LIGHT = ("#3566c4", "#0e6e6e", "#7a4fc0", "#8a5508", "#b5456e", "#23703f", "#b3372f", "#69727e")
 _DARK = ("#7ea6f4", "#4fc0b8", "#b595f0", "#e0a94e", "#ec8fb0", "#6cc48d", "#ee8379", "#98a1ac")
 _LABELS = 32
@@ -204,6 +204,8 @@ def spec(part: Drawn, chosen: str | None, dark: bool) -> dict[str, Any]:
     for place, entity in enumerate(part.entities):
         group = part.groups.get(entity.id)
         is_chosen = entity.id == chosen
+        # Those beside the communities are hollow: a ring in their colour.
+        fill, ring = (paper, colours[-1]) if group is None else (colours[group], paper)
         size = 8 + 18 * (part.weights[entity.id] / most) ** 0.5
         nodes.append({
             "id": str(place),
@@ -214,8 +216,7 @@ def spec(part: Drawn, chosen: str | None, dark: bool) -> dict[str, Any]:
             "symbolSize": round(size * (1.25 if is_chosen else 1), 1),
             "category": len(part.legend) if group is None else group,
             "itemStyle": {
-                "color": colours[-1] if group is None else colours[group],
-                "borderColor": ink if is_chosen else paper, "borderWidth": 3 if is_chosen else 1,
+                "color": fill, "borderColor": ink if is_chosen else ring, "borderWidth": 3 if is_chosen else 1,
             },
             "label": {
                 "show": is_chosen or place in around or place < _LABELS, "color": ink,

@@ -117,6 +117,14 @@ def test_what_is_too_much_is_cut_to_the_most_central_and_the_chosen_stays(
     assert names(part_of(store, entity=entity_id(LONER))) - {*SEA} == {LONER}
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_is_in_no_community_is_hollow_and_never_the_brightest(store: GraphStore, dark: bool) -> None:
+    part = part_of(store)
+    drawn = {node["name"]: node["itemStyle"] for node in spec(part, None, dark)["series"][0]["data"]}
+    assert drawn[LONER]["color"] == drawn["Nordwind"]["borderColor"], "the paper shows through"
+    assert drawn[LONER]["borderColor"] != drawn[LONER]["color"] != drawn["Nordwind"]["color"]
+
+
 def test_an_empty_graph_is_an_empty_picture(empty: GraphStore) -> None:
     part = part_of(empty)
     assert part.at.shape == (0, 2)
@@ -147,7 +155,8 @@ def test_the_legend_says_what_the_picture_shows_in_both_themes(store: GraphStore
         nodes = {node["name"]: node for node in spec(part, None, dark)["series"][0]["data"]}
         for name, row in (("Seaglass", rows[0]), ("Oslo", rows[1]), (LONER, rows[2])):
             assert part.sign(entity_id(name)) == row["sign"]
-            assert nodes[name]["itemStyle"]["color"] == row["colour"]
+            style = nodes[name]["itemStyle"]
+            assert row["colour"] == (style["borderColor"] if name == LONER else style["color"])
     colours = [{row["colour"] for row in legend_rows(part, dark)} for dark in (False, True)]
     assert not colours[0] & colours[1]
 
