@@ -68,12 +68,8 @@ def _in_neo4j(settings: Settings, key: str) -> tuple[str, str, str, str]:
     The tenant alone is made of the collection's name, and two directories may have a collection of the same one.
     """
     named = settings.data_dir / "graphs" / _NAMED
-    if not named.exists():
-        named.parent.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all, and the first one stays: another process may be at it.
-        (new := named.with_name(f".{uuid.uuid4().hex}")).write_text(uuid.uuid4().hex[:12])
-        with suppress(FileExistsError):
-            named.hardlink_to(new)
-        new.unlink()
+    named.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError), named.open("x") as file:  # the first one stays
+        file.write(uuid.uuid4().hex[:12])
     own = f"{key}_{named.read_text().strip()}"
     return settings.graph_uri or "", settings.neo4j_username, settings.neo4j_password or "", own
