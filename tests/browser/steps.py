@@ -33,6 +33,8 @@ def judged_or(answer: Turn) -> Callable[[str], Turn]:
 
 def settled(page: Page) -> None:
     """The page's script is through, and nothing in it failed."""
+    # Before it begins it does not run either; then nothing is drawn yet.
+    expect(page.get_by_test_id("stMain").get_by_test_id("stElementContainer").first).to_be_attached()
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(page.get_by_test_id("stException")).to_have_count(0)
 
