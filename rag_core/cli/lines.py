@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
@@ -15,6 +16,7 @@ from pydantic import BaseModel
 from rag_core.errors import PlanError, RagError
 
 L = TypeVar("L", bound=BaseModel)
+log = logging.getLogger(__name__)
 
 
 def read_lines(path: Path, kind: type[L], needs: str) -> list[L]:
@@ -65,9 +67,12 @@ def going_on(out: Path, given: Path, ids: Sequence[str | int], what: str) -> Ite
 def _done_already(file: FileIO, out: Path, ids: Sequence[str | int], what: str) -> int:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        whole = out.read_bytes()
     except BlockingIOError as error:
         raise PlanError(f"Another process is writing {out}: wait for it, or name another file.") from error
+    except OSError:  # some file systems have no locks
+        log.warning("%s cannot be locked: see to it that no other process writes it.", out)
+    try:
+        whole = out.read_bytes()
     except OSError as error:
         raise PlanError(f"{out} cannot be read: {_reason(error)}.") from error
     kept = whole[: whole.rfind(b"\n") + 1]

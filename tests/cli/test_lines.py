@@ -37,6 +37,20 @@ def test_results_are_gone_on_with_after_half_a_line(tmp_path: Path) -> None:
     assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == [1, "two"]
 
 
+def test_where_there_are_no_locks_results_are_written_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    out = tmp_path / "out.jsonl"
+    out.write_text('{"id": 1}\n')
+    with going_on(out, tmp_path / "given.jsonl", [1, 2], "questions") as (_, done):
+        assert done == 1
+    assert "cannot be locked" in caplog.text
+
+
 def test_one_process_at_a_time_writes_a_file_of_results(tmp_path: Path) -> None:
     given, out = tmp_path / "given.jsonl", tmp_path / "out.jsonl"
     with going_on(out, given, [1], "questions") as (file, _):
