@@ -40,8 +40,7 @@ async def tab_listens(socket: WebSocket) -> None:
         async with asyncio.TaskGroup() as runs:
             while True:
                 live, question = await news.get()
-                await socket.send_json({"run": live.id, "question": question})
-                runs.create_task(pass_events_on(socket, live))
+                runs.create_task(pass_on_run(socket, live, question))
 
     _listening[tab] = tell
     try:
@@ -57,10 +56,20 @@ async def tab_listens(socket: WebSocket) -> None:
             del _listening[tab]
 
 
-async def pass_events_on(socket: WebSocket, live: LiveRun) -> None:
+async def pass_on_run(socket: WebSocket, live: LiveRun, question: str) -> None:
+    """Tell of a run, then of what happens in it."""
+    if not await sent(socket, json.dumps({"run": live.id, "question": question})):
+        return
     async for events in followed(live):
         told = ",".join(event.model_dump_json() for event in events)
-        try:
-            await socket.send_text(f'{{"run": {json.dumps(live.id)}, "events": [{told}]}}')
-        except (WebSocketDisconnect, RuntimeError):  # it left between two events
+        if not await sent(socket, f'{{"run": {json.dumps(live.id)}, "events": [{told}]}}'):
             return
+
+
+async def sent(socket: WebSocket, message: str) -> bool:
+    """Send it; False where the tab has left."""
+    try:
+        await socket.send_text(message)
+    except (WebSocketDisconnect, RuntimeError):
+        return False
+    return True
