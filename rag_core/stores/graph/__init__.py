@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from contextlib import suppress
+
+from filelock import FileLock
 
 from rag_core.settings import Settings
 from rag_core.stores.graph.facts import GraphStore
@@ -69,7 +70,10 @@ def _in_neo4j(settings: Settings, key: str) -> tuple[str, str, str, str]:
     """
     named = settings.data_dir / "graphs" / _NAMED
     named.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError), named.open("x") as file:  # the first one stays
-        file.write(uuid.uuid4().hex[:12])
+    with FileLock(f"{named}.lock"):
+        if not named.exists():
+            made = named.with_suffix(".new")
+            made.write_text(uuid.uuid4().hex[:12])
+            made.replace(named)  # whole, or not at all
     own = f"{key}_{named.read_text().strip()}"
     return settings.graph_uri or "", settings.neo4j_username, settings.neo4j_password or "", own
