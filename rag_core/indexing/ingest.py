@@ -6,7 +6,7 @@ import hashlib
 import io
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -38,9 +38,15 @@ class Ingest:
     taken up by the next.
     """
 
-    def __init__(self, parts: Parts, data_dir: Path, max_file_mb: int) -> None:
+    def __init__(self, parts: Parts, data_dir: Path, max_file_mb: int, in_use: Callable[[str], bool]) -> None:
+        """Wire it.
+
+        Args:
+            in_use: Whether something else still works over a tenant: it is nobody else's before that has ended.
+        """
         self._parts = parts
         self._max_file_mb = max_file_mb
+        self._in_use = in_use
         self._owners = Owners(data_dir / "owners")
         self._progress: dict[str, Progress] = {}
         self._held: set[str] = set()
@@ -275,6 +281,8 @@ class Ingest:
 
     def _drop_emptied(self) -> None:
         for tenant in self._parts.ledger.emptied():
+            if self._in_use(tenant):
+                continue
             self._parts.store.drop_tenant(tenant)
             self._parts.ledger.forget_collection(tenant)
 

@@ -124,7 +124,7 @@ class Workbench:
             describes=settings.describe_figures,
         )
         self._fingerprint = parts.fingerprint
-        self._ingest = Ingest(parts, settings.data_dir, settings.max_file_mb)
+        self._ingest = Ingest(parts, settings.data_dir, settings.max_file_mb, self._built_over)
         self._history = History(settings.data_dir / "runs.sqlite")
         self._points = PointStore(settings.data_dir / "runs.sqlite")
         self._telemetry = Telemetry.from_settings(settings)
@@ -871,6 +871,9 @@ class Workbench:
         """Forget what was made of a document."""
         self._memories.forget_document(document_id)
         self.trees.forget_document(document_id)
+
+    def _built_over(self, tenant: str) -> bool:
+        return self.trees.holds(tenant) or self.graphs.holds(tenant)
 
     def _graph_making(self, collection: str, engine: str | None) -> Making:
         return making(self._engines.get(engine), Reading(self._embedder, self._ledger.statistics(collection)))

@@ -20,7 +20,7 @@ class Builds:
         self._under_way: dict[str, threading.Thread] = {}
         self._failed: dict[str, str] = {}
         self._stopping: set[str] = set()
-        self._ending: list[threading.Thread] = []
+        self._ending: dict[str, threading.Thread] = {}
         self._closing = threading.Event()
 
     def start(self, tenant: str, build: Callable[[], object]) -> None:
@@ -50,21 +50,23 @@ class Builds:
 
         Whoever deletes does not wait for it: a build ends after the model call that it is in, which can take minutes.
         """
-        self.stop(tenant)
-        building = self._under_way.get(tenant)
+        with self._lock:
+            if self.under_way(tenant):
+                self._stopping.add(tenant)
+                building = self._under_way[tenant]
+                thread = threading.Thread(
+                    target=self._ended, args=(tenant, building, then), daemon=True, name=f"{self._what} ends"
+                )
+                self._ending[tenant] = thread
+                thread.start()
+                return
+        self._failed.pop(tenant, None)
+        then()
 
-        def ended() -> None:
-            if building is not None:
-                building.join()
-            self._failed.pop(tenant, None)
-            then()
-
-        if not self.under_way(tenant):
-            ended()
-            return
-        thread = threading.Thread(target=ended, daemon=True, name=f"{self._what} ends")
-        self._ending.append(thread)
-        thread.start()
+    def holds(self, tenant: str) -> bool:
+        """Whether a build goes on, or what shall follow its end is still to be done: the tenant is in use."""
+        with self._lock:
+            return tenant in self._ending or self.under_way(tenant)
 
     def stopped(self, tenant: str) -> bool:
         """Whether a build of this collection shall end."""
@@ -78,9 +80,20 @@ class Builds:
         """Stop all, and wait until each has ended."""
         self._closing.set()
         with self._lock:
-            threads = [*self._under_way.values(), *self._ending]
+            threads = [*self._under_way.values(), *self._ending.values()]
         for thread in threads:
             thread.join()
+
+    def _ended(self, tenant: str, building: threading.Thread, then: Callable[[], object]) -> None:
+        building.join()
+        try:
+            then()
+        except Exception:  # nobody waits for it, and what is left goes at the next start
+            _log.exception("what was left of a %s could not be removed", self._what)
+        finally:
+            with self._lock:
+                self._failed.pop(tenant, None)
+                del self._ending[tenant]
 
     def _built(self, tenant: str, build: Callable[[], object]) -> None:
         try:

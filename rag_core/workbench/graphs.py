@@ -134,6 +134,10 @@ class KnowledgeGraphs:
         """Whether a build that was started here goes on; `status` knows it a moment later."""
         return self._builds.under_way(self._graphs.tenant(collection))
 
+    def holds(self, tenant: str) -> bool:
+        """Whether a build that was started here still uses a tenant, be its collection deleted or not."""
+        return self._builds.holds(tenant)
+
     def stop(self, collection: str) -> None:
         """Stop the build that was started here; what is made is kept."""
         self._builds.stop(self._graphs.tenant(collection))

@@ -74,3 +74,20 @@ def test_where_nothing_is_built_the_rest_goes_at_once() -> None:
     told: list[str] = []
     Builds("graph").end("films", lambda: told.append("gone"))
     assert told == ["gone"]
+
+
+def test_a_tenant_is_held_until_what_follows_its_build_is_done_even_where_that_breaks_off() -> None:
+    builds, answered, cleared = Builds("graph"), threading.Event(), threading.Event()
+
+    def clear() -> None:
+        assert cleared.wait(60)
+        raise OSError("the disk is out")
+
+    builds.start("films", lambda: answered.wait(60))
+    builds.end("films", clear)
+    answered.set()
+    ended(builds)
+    assert (builds.under_way("films"), builds.holds("films")) == (False, True)
+    cleared.set()
+    builds.close()
+    assert not builds.holds("films")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 import uuid
 from pathlib import Path
 
@@ -53,3 +55,23 @@ def test_a_deleted_collection_leaves_no_graph(workbench: Workbench, crew: str) -
     assert [*files.glob(f"{tenant}*")]
     workbench.delete_collection(crew)
     assert not [*files.glob(f"{tenant}*")]
+
+
+def test_a_collection_made_again_does_not_share_the_tenant_of_a_build_that_still_ends(workbench: Workbench) -> None:
+    name, answered = f"Crew {uuid.uuid4().hex[:6]}", threading.Event()
+    workbench.create_collection(name)
+    old = workbench._ledger.tenant(name)
+    workbench.graphs._builds.start(old, lambda: answered.wait(60))
+    try:
+        workbench.delete_collection(name)
+        workbench._ingest._drop_emptied()
+        workbench.create_collection(name)
+        assert workbench._ledger.tenant(name) != old
+    finally:
+        answered.set()
+    until = time.monotonic() + 60
+    while workbench.graphs.holds(old):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    workbench._ingest._drop_emptied()
+    assert old not in workbench._ledger.emptied(), "it goes once nothing is built over it any more"
