@@ -45,7 +45,7 @@ def plan_of(run: Run, offered: dict[str, Plan]) -> Plan | None:
     """The plan that a run was asked with; None where it is of another version of the app."""
     try:
         # A run's own plan also has what was chosen for its question alone.
-        return offered.get(run.plan["name"]) or plan_from_json(run.plan)
+        return offered.get(str(run.plan.get("name"))) or plan_from_json(run.plan)
     except PlanError:
         return None
 

@@ -60,11 +60,12 @@ def hints(run: Run, relevance: Mapping[str, float]) -> list[Hint]:
     Args:
         relevance: For each chunk of the evidence by id, the probability that it helps with the question.
     """
-    if run.status != "done" or not run.searches:
+    planned = run.plan.get("techniques")  # an imported run's plan can be of any form
+    if run.status != "done" or not run.searches or not isinstance(planned, dict):
         return []
     cited = frozenset(chunk for sentence in run.sentences for chunk in sentence.citations)
     seen = Seen(run, question_alone(run), relevance, cited)
-    tried = set(run.plan["techniques"])
+    tried = set(planned)
     if "agent" in tried:  # it decides by itself what to search for next
         tried |= {"multi_hop", "sub_queries"}
     found = [_all_documents(run)] if run.documents else []

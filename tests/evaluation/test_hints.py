@@ -75,6 +75,11 @@ def test_a_good_run_one_that_did_not_search_and_one_that_was_stopped_have_none()
     assert found(asked("Where does it sleep?", BARE, status="stopped")) == {}
 
 
+@pytest.mark.parametrize("plan", [{}, {"techniques": None}])
+def test_a_plan_of_another_form_is_no_sign_of_anything(plan: dict[str, Any]) -> None:
+    assert found(asked("Where does it sleep?", BARE).model_copy(update={"plan": plan})) == {}
+
+
 def test_there_are_few_and_each_names_a_technique_once() -> None:
     many = asked("What does figure 3 show, and what was the revenue that the owl made?", BARE, documents=("owls.pdf",))
     told = hints(many, {})

@@ -77,6 +77,11 @@ def test_a_follow_up_is_compared_as_it_was_made_to_stand_alone() -> None:
     assert {column["documents"] for column in setup["columns"]} == {("tide.pdf",)}
 
 
+def test_a_run_whose_plan_is_of_another_form_has_no_plan_to_choose() -> None:
+    run = a_run("A clerk.").model_copy(update={"plan": {}})
+    assert {column["plan"] for column in columns_of([run], dict(PRESETS))["columns"]} == {None, "simple"}
+
+
 def test_a_run_that_is_gone_is_said_and_the_screen_stays(shown: Workbench) -> None:
     app = compare(runs="gone,away")
     assert not app.exception
