@@ -28,12 +28,15 @@ from rag_core.techniques.base import Turn
 from rag_core.techniques.hybrid import HybridSettings, query_for
 from rag_core.techniques.replacements import Replacements
 from rag_core.techniques.route import Described
+from rag_core.trace import TraceEvent
 from rag_core.types import Chunk, Hit, SearchFilter
 from rag_core.web.pages import WithPages
 from rag_core.web.results import WebSearch
 from rag_core.web.search import web_search
 from rag_core.workbench.searched import Documents, Figures, Tenant, Tenants, Together
 from rag_core.workbench.trees import SummaryTrees
+
+_PICTURE_GONE = "The picture that this was asked with is not kept"
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,11 @@ def again(run: Run, plan: Plan, chat: Sequence[Run]) -> Asked:
 
     Args:
         chat: The runs of its conversation, oldest first.
+
+    Raises:
+        QuestionError: It was asked by a picture.
     """
+    check_again(run)
     routed = run.techniques.get("route")
     turns = (
         Turn(question=one.question, answer=one.final_answer)
@@ -72,6 +79,16 @@ def again(run: Run, plan: Plan, chat: Sequence[Run]) -> Asked:
         "keyless" if run.engine == KeylessEngine.name else "model",
         turns=tuple(turns),
     )
+
+
+def check_again(run: Run) -> None:
+    """Refuse a run that cannot be asked again.
+
+    Raises:
+        QuestionError: It was asked by a picture.
+    """
+    if _by_picture(run.spans):
+        raise QuestionError(f"{_PICTURE_GONE}: ask again with the picture.")
 
 
 class Asking:
@@ -168,8 +185,8 @@ class Asking:
             RagError: Its documents are not there any more, or not searchable.
         """
         left_at = len(made.beginning.spans)
-        if any(span.attributes.get("by_picture") for span in run.spans[left_at:]):
-            raise ForkError("The picture that this was asked with is not kept: branch from a later step.")
+        if _by_picture(run.spans[left_at:]):
+            raise ForkError(f"{_PICTURE_GONE}: branch from a later step.")
         routed = next((span.attributes["collections"] for span in run.spans if span.name == "route"), None)
         collections = [str(name) for name in routed] if isinstance(routed, list) else [run.collection]
         state = made.beginning.state
@@ -262,6 +279,10 @@ class Asking:
             for info in self._ledger.collections()
         )
         return [one for one in described if one.documents]
+
+
+def _by_picture(spans: Iterable[TraceEvent]) -> bool:
+    return any(span.attributes.get("by_picture") for span in spans)
 
 
 def _web(settings: Settings) -> WebSearch | None:

@@ -26,7 +26,7 @@ from rag_core.llm.engine import KeylessEngine
 from rag_core.pipeline.live import LiveRun
 from rag_core.pipeline.plan import Plan, plan_from_json
 from rag_core.pipeline.run import Run
-from rag_core.workbench.asking import Asked, again
+from rag_core.workbench.asking import Asked, again, check_again
 from rag_core.workbench.engines import write_private
 
 AT_ONCE = 3
@@ -122,7 +122,7 @@ class Ledgers:
         """What a ledger of this run will take.
 
         Raises:
-            QuestionError: There is no such run, or it gave no answer to hold others against.
+            QuestionError: There is no such run, it gave no answer to hold others against, or it was asked by a picture.
         """
         run, plan = self._asked_about(run_id)
         return ledger.estimate(run, plan, base_runs=2 if _keyless(run) else 0, at_once=_at_once(run))
@@ -131,7 +131,7 @@ class Ledgers:
         """Begin a ledger in the background, in place of an earlier one of this run; one being made is given as it is.
 
         Raises:
-            QuestionError: There is no such run, or it gave no answer to hold others against.
+            QuestionError: There is no such run, it gave no answer to hold others against, or it was asked by a picture.
         """
         run, plan = self._asked_about(run_id)
         with self._lock:
@@ -195,6 +195,7 @@ class Ledgers:
             raise QuestionError("This run is not in the history any more: ask again.")
         if run.status != "done":
             raise QuestionError("Only a run that came to its end can be held against others: ask again.")
+        check_again(run)
         try:
             return run, plan_from_json(run.plan)
         except PlanError as error:

@@ -97,6 +97,16 @@ def test_what_a_hint_names_is_tried_on_the_same_question_with_one_switch_more(bi
         birds.comparing.hints("gone")
 
 
+def test_a_question_asked_by_a_picture_is_not_asked_again_without_it(birds: Workbench) -> None:
+    run = birds.ask(QUESTION, plan=PRESETS["simple"], collection="Birds", engine="keyless")
+    seen = run.spans[-1].model_copy(update={"name": "multimodal", "attributes": {"by_picture": True}})
+    kept = birds.import_run(to_file(run.model_copy(update={"spans": (*run.spans, seen)})))
+    with pytest.raises(QuestionError, match="picture"):
+        birds.comparing.try_out(kept.id, "expand")
+    with pytest.raises(QuestionError, match="picture"):
+        birds.ledgers.estimate(kept.id)
+
+
 def test_a_ledger_asks_again_without_each_technique_that_ran(birds: Workbench) -> None:
     run = birds.ask(QUESTION, plan=PRESETS["balanced"], collection="Birds", engine="keyless")
     expected = birds.ledgers.estimate(run.id)
