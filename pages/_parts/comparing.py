@@ -63,9 +63,8 @@ def engines_on_offer() -> list[dict[str, Any]]:
 def shown_runs(ids: str) -> list[Run]:
     """The stored runs of an address, `a,b`; those that are not here are left out, and that is said."""
     wanted = list(dict.fromkeys(one for one in ids.split(",") if one))[:MOST_COLUMNS]
-    workbench = get_workbench()
     found = [run for one in wanted if (run := record_of(one))]
-    under_way = [one for one in wanted if workbench.live(one)]
+    under_way = [one for one in wanted if is_under_way(one)]
     if any(one not in under_way and one not in {run.id for run in found} for one in wanted):
         st.session_state.compare_problem = "A run of this comparison is not in the history any more."
     return found
@@ -75,10 +74,16 @@ def record_of(run_id: str) -> Run | None:
     """A stored run; one that began this instant is in the history a moment later."""
     workbench = get_workbench()
     for _ in range(100):
-        if (run := workbench.run(run_id)) or not workbench.live(run_id):
+        going = is_under_way(run_id)  # looked at first: a run is kept before it is over
+        if (run := workbench.run(run_id)) or not going:
             return run
         time.sleep(0.02)
     return None
+
+
+def is_under_way(run_id: str) -> bool:
+    live = get_workbench().live(run_id)
+    return live is not None and not live.done
 
 
 def tried_out(told: dict[str, str]) -> dict[str, str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
+import streamlit as st
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from pages._parts.comparing import columns_of, name_in
+from pages._parts.comparing import columns_of, name_in, shown_runs
 from pages._server.state import use_workbench
 from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.run import Run
@@ -17,6 +19,7 @@ from rag_core.trace import TraceEvent
 from rag_core.workbench import Workbench
 from tests.evaluation.records import a_run
 from tests.pages.visits import COLLECTION, screen
+from tests.workbench.waiting import finished
 
 QUESTION = "How often was the tide measured?"
 
@@ -86,6 +89,19 @@ def test_a_run_that_is_gone_is_said_and_the_screen_stays(shown: Workbench) -> No
     app = compare(runs="gone,away")
     assert not app.exception
     assert [column["plan"] for column in app.session_state["compare"]["columns"]] == ["simple", "balanced"]
+
+
+def test_a_run_that_was_deleted_as_soon_as_it_was_over_is_not_waited_for(
+    shown: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = finished(shown, shown.start(QUESTION, collection=COLLECTION, engine="keyless"))
+    shown.delete_run(run.id)
+    told, looked = SimpleNamespace(), list[str]()
+    monkeypatch.setattr(st, "session_state", told)
+    monkeypatch.setattr(shown, "run", looked.append)
+    assert shown_runs(run.id) == []
+    assert looked == [run.id]
+    assert "not in the history" in told.compare_problem
 
 
 def test_what_paid_is_asked_at_once_without_a_model(shown: Workbench) -> None:
