@@ -2,7 +2,7 @@
 
 import { capital, h } from "./dom.js";
 
-/* Run -> its hints, or what asks for them: a card is drawn often, and what a run shows stays. */
+/* Run -> its hints, or what asks for them: a card is drawn often, and what a run shows stays, also that it failed. */
 const known = new Map();
 
 let wanted;
@@ -12,22 +12,27 @@ export const want = (run) => (wanted = run);
 
 /** Draw the hints on a run; a press asks its question again with the one switch on, beside this run. */
 export function whatToTry(view, act) {
-  const list = h("div", { role: "status" });
+  const list = h("div", { role: "status", tabindex: "-1" });
   const draw = (hints) => {
     list.replaceChildren(hints.length ? h("ol", {}, hints.map((hint) => drawn(view, hint, act))) : nothing());
     if (wanted !== view.id) return;
     wanted = null;
     requestAnimationFrame(() => list.parentElement.scrollIntoView({ block: "start" }));
   };
-  if (Array.isArray(known.get(view.id))) draw(known.get(view.id));
-  else {
-    list.append(h("p", { class: "small" }, "Looking at what the run shows…"));
+  const look = () => {
+    list.replaceChildren(h("p", { class: "small" }, "Looking at what the run shows…"));
     if (!known.has(view.id)) known.set(view.id, asked(view.id));
-    known.get(view.id).then(draw, () => {
-      known.delete(view.id);
-      list.replaceChildren(h("p", { class: "small" }, "That could not be looked at; press Wrong again in a moment."));
-    });
-  }
+    known.get(view.id).then(draw, failed);
+  };
+  const failed = () => list.replaceChildren(h("div", { class: "row" }, h("p", { class: "small" }, "That could not be looked at."),
+    h("button", { type: "button", class: "btn end", "data-key": "look-again", onclick: again }, "Try again")));
+  const again = () => {
+    known.delete(view.id);
+    look();
+    list.focus(); // the button that had it is gone
+  };
+  if (Array.isArray(known.get(view.id))) draw(known.get(view.id));
+  else look();
   return h("section", { class: "try", "aria-label": "What to try" }, h("h3", {}, "What to try"), list);
 }
 
