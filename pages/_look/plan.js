@@ -77,12 +77,12 @@ function choice(state) {
       act("share-plan", "Share", "Give this plan away as JSON, or use one that you were given"))));
 }
 
-/** What a question with a plan will take, for its button: as past ones took, else the most calls that it can make. */
+/** What a question with a plan will take, for its button: as past ones took, else the most calls of a usual question. */
 function inShort(forecast) {
   if (!forecast) return "";
   const { runs, calls } = forecast;
   if (runs) return `${seconds(forecast.seconds)}${calls ? ` · ${plural(calls, "call")}` : ""}`;
-  return calls === null ? "" : calls ? `≤ ${plural(calls, "call")}` : "0 calls";
+  return calls === null ? "" : calls ? `up to ${plural(calls, "call")}` : "0 calls";
 }
 
 /** The same as a sentence, with where it is from. */
@@ -90,8 +90,8 @@ function inWords(forecast) {
   if (!forecast) return "";
   const { runs, calls } = forecast;
   if (runs) return `About ${seconds(forecast.seconds)}, ${plural(calls, "model call")}: median of ${runs === 1 ? "your one question" : `your last ${runs} questions`} with this plan.`;
-  const counted = calls === null ? "Model calls hang on what is found" : calls ? `At most ${plural(calls, "model call")}, counted from its steps` : "No model calls";
-  return `${counted}; the seconds are known once you have asked with it.`;
+  const counted = calls === null ? "Model calls hang on what is found" : calls ? `Usually at most ${plural(calls, "model call")}; more where a whole document or a table's numbers are asked for` : "No model calls";
+  return `${counted}. The seconds are known once you have asked with it.`;
 }
 
 /** Put the techniques away, or bring them back; it stays so in this tab. */

@@ -39,7 +39,7 @@ class Forecast(Value):
     runs: int = Field(description="Past runs that it is the median of; 0: it is counted from the plan.")
     seconds: float | None = Field(default=None, description="None without past runs: a plan says nothing of time.")
     calls: int | None = Field(
-        description="Of a model; counted from the plan, at most. None where that hangs on what is found."
+        description="Of a model; counted from the plan, the most of a usual question. None where what is found decides."
     )
 
 
@@ -59,7 +59,8 @@ def forecast(plan: Plan, past: Sequence[Spent], *, model: bool) -> Forecast:
 def most_calls(plan: Plan) -> int | None:
     """The calls of a question whose evidence is never complete and whose answer never good; None without a bound.
 
-    What only some questions ask for comes on top: a sum over the cells of tables, a scan of a whole document.
+    It bounds a usual question. A scan of a whole document (`ScanSettings.max_batches`), what is computed from
+    tables, and a reply that is asked for once more because it could not be read come on top.
     """
     if plan.has("auto"):
         kinds = [most_calls(plan.off("auto").completed(techniques)) for techniques in PLANS.values()]

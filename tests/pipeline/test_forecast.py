@@ -5,6 +5,7 @@ import pytest
 from rag_core.pipeline.forecast import PAST, Spent, forecast, most_calls
 from rag_core.pipeline.plan import PRESETS
 from rag_core.settings import ROOT
+from rag_core.techniques.scan import ScanSettings
 
 SIMPLE = PRESETS["simple"]
 
@@ -17,6 +18,12 @@ def took(*runs: tuple[float, int]) -> list[Spent]:
 def test_the_calls_counted_from_a_preset_are_those_that_the_page_of_plans_says(preset: str) -> None:
     page = (ROOT / "docs" / "plans.md").read_text()
     assert re.findall(rf"^\| `{preset}` .*\| (\d+) \|$", page, re.MULTILINE) == [str(most_calls(PRESETS[preset]))]
+
+
+def test_the_page_of_plans_names_what_comes_on_top_of_the_calls_of_a_usual_question() -> None:
+    (calls,) = re.findall(r"^Where the calls go: .+?\n\n", (ROOT / "docs" / "plans.md").read_text(), re.M | re.S)
+    assert re.search(rf"`scan`, .*\({ScanSettings().max_batches} at most\)", calls, re.S)
+    assert "`multimodal`" in calls
 
 
 def test_the_calls_of_auto_are_those_of_the_dearest_kind_and_the_choice_of_it() -> None:
