@@ -28,6 +28,8 @@ SEARCHING = ("agent", "retrieve", "sub_queries", "self_rag", "heal")
 MOST_QUERIES = 8
 LONGEST = 2_000
 """Characters of a query; a draft may have ten times as many."""
+_CHOOSING = ("auto", "route")
+"""What these steps chose stays in every branch, also in one that leaves before them."""
 _HELD = 0.5
 """Of a new sentence's words, the share that a chunk has to hold to be cited for it."""
 
@@ -364,7 +366,7 @@ def fork(run: Run, points: Sequence[Point], edit: Edit, step: int | None = None)
     beginning = Beginning(
         state=state,
         points=tuple(points[:at]),
-        spans=tuple(span for span in run.spans if span.span_id < point.span_id),
+        spans=tuple(span for span in run.spans if span.span_id < point.span_id or span.name in _CHOOSING),
         prompts=tuple(prompt for prompt in run.prompts if prompt.span_id < point.span_id),
     )
     return Fork(beginning, branch, edit.made() if isinstance(edit, OtherPlan) else plan_from_json(run.plan))

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -191,6 +191,14 @@ class RunWatch:
         self._tracer.emit("restart")
 
 
+class _Early(NamedTuple):
+    """Where a run stood before its question was rewritten for what chooses plan and collections."""
+
+    span_id: int
+    seconds: float
+    state: RunState
+
+
 class _Counted:
     """A searcher that counts what is asked of it, and finds nothing that the user dropped."""
 
@@ -234,9 +242,10 @@ def run(
     state = RunState(question=request.question)
     begun_s, points = tracer.elapsed_s, len(beginning.points) if beginning else 0
 
-    def pass_by(step: str | None) -> None:
+    def pass_by(step: str | None, early: _Early | None = None) -> None:
         nonlocal points
-        at = Point(n=points, step=step, span_id=tracer.next_id, seconds=tracer.elapsed_s, state=state)
+        span_id, seconds, before = early or (tracer.next_id, tracer.elapsed_s, state)
+        at = Point(n=points, step=step, span_id=span_id, seconds=seconds, state=before)
         record = _record(request, with_, state, tracer, watch, searcher.searches, "running", note, begun_s)
         passed(at, record)
         points += 1
@@ -246,7 +255,9 @@ def run(
     step: str | None = "choice of the plan"
     try:
         if beginning is None:
-            request, with_, state = _begun(request, with_, tracer, watch)
+            request, with_, state, early = _begun(request, with_, tracer, watch)
+            if early:
+                pass_by("rewrite", early)
         else:
             state = beginning.state
             _show_again(state, watch.prompts, tracer)
@@ -292,12 +303,13 @@ def _show_again(state: RunState, prompts: Sequence[Prompt], tracer: Tracer) -> N
 
 def _begun(
     request: Request, with_: Collaborators, tracer: Tracer, watch: RunWatch
-) -> tuple[Request, Collaborators, RunState]:
+) -> tuple[Request, Collaborators, RunState, _Early | None]:
     """What is asked and where, with all that is chosen for this question, and the state that its run begins with.
 
     What chooses plan and collections sees the question as it stands alone: it is rewritten before them, and else as
-    the first step.
+    the first step. A branch that leaves before that keeps what they chose.
     """
+    span_id, seconds = tracer.next_id, tracer.elapsed_s
     plan = request.plan
     routes = with_.choices is not None and plan.has("route")
     state = RunState(
@@ -313,7 +325,11 @@ def _begun(
         request = replace(request, plan=_chosen(plan, state.question, with_, tracer, watch))
     if routes:
         request, with_ = _routed(request, state.question, with_, tracer, watch)
-    return request, with_, state.model_copy(update=planned(request.plan) | {"rewrites": state.rewrites})
+    begun = state.model_copy(update=planned(request.plan) | {"rewrites": state.rewrites})
+    if state.rewrites or not plan.has("rewrite"):
+        return request, with_, begun, None
+    asked = begun.model_copy(update={"question": request.question, "rewrites": True})
+    return request, with_, begun, _Early(span_id, seconds, asked)
 
 
 def _routed(

@@ -13,6 +13,7 @@ from rag_core.pipeline.plan import PRESETS, Plan
 from rag_core.pipeline.points import BranchInfo, Packing, Point, PointStore, unpacked
 from rag_core.pipeline.run import Run
 from rag_core.pipeline.runner import Collaborators, Request, run
+from rag_core.techniques.base import Turn
 from rag_core.types import Hit
 from tests.fakes import Documents, WordVectors, a_hit
 from tests.pipeline.library import ELSE, FILM, QUESTION, TOWN, Library
@@ -32,7 +33,8 @@ def kept(plan: Plan, shelves: dict[str, Sequence[Hit]], question: str = COLOUR, 
     with_ = Collaborators(
         Library(shelves, whole=question), Documents(), WordVectors(), Reading(WordVectors()), KeylessEngine()
     )
-    request = Request(question=question, plan=plan, collection="Films", branch=how.pop("branch", None))
+    asked = {name: how.pop(name) for name in ("branch", "turns") if name in how}
+    request = Request(question=question, plan=plan, collection="Films", **asked)
     told = run(request, with_, passed=lambda point, until_then: points.append(point), **how)
     return told, points
 
@@ -62,6 +64,21 @@ def test_a_run_tells_where_it_stood_before_each_step_and_at_its_end() -> None:
         "validate",
     ]
     assert points[-1].state.sentences == told.sentences
+
+
+def test_a_question_that_was_rewritten_for_the_choice_of_its_plan_can_be_branched_from_and_is_rewritten_once() -> None:
+    turns = (Turn(question="What colour is the fox?", answer="The fox is red."),)
+    parent = told, points = kept(PRESETS["auto"].off("gate"), FOXES, "And the badger?", turns=turns)
+    assert steps(points)[:2] == ["rewrite", "retrieve"]
+    assert [span.name for span in told.spans if span.span_id == points[0].span_id] == ["rewrite"]
+    assert points[0].state.question == "And the badger?"
+    edited, _ = branched(parent, {"kind": "queries", "queries": ["Is the badger grey?"]}, 0)
+    assert edited.spans[0].name == "auto", "what was chosen stays"
+    assert searched(edited)[0] == "Is the badger grey?"
+    for step in (0, 1):
+        other, _ = branched(parent, {"kind": "plan", "plan": PRESETS["balanced"].as_json()}, step)
+        assert [span.name for span in other.spans].count("rewrite") == 1
+        assert searched(other)[0] == searched(told)[0]
 
 
 @pytest.mark.parametrize("shelves", [FOXES, {"Harbour": [FILM], "Vesely": [TOWN], "fox": [RED]}])
