@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
+from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -11,7 +13,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from rag_core.errors import StoreError
-from rag_core.pipeline.forecast import Spent
+from rag_core.pipeline.forecast import PAST, Spent
 from rag_core.pipeline.listing import LISTED, LISTING_SCHEMA, RunChoices, RunInfo, RunList, RunQuery, condition, row_of
 from rag_core.pipeline.run import Run
 from rag_core.techniques.base import Turn
@@ -111,12 +113,18 @@ class History:
         found, kept, asked = (self._count(one) for one in (query, query.widest(), RunQuery(ledgers="only")))
         return RunList(runs=runs, found=found, kept=kept, ledger_runs=asked)
 
-    def spent(self, engine: str, last: int = 400) -> list[Spent]:
-        """What the latest runs that came to an end took with an engine, those of ledgers and files left out."""
-        sql = """SELECT id, plan, seconds, calls FROM listed
-                 WHERE engine = ? AND result IN ('answered', 'refused') AND imported IS NULL AND ledger_of = ''
-                 ORDER BY created_at DESC LIMIT ?"""
-        return [Spent(*row) for row in self._rows(sql, engine, last)]
+    def spent(self, engine: str, left_out: Set[str] = frozenset()) -> list[Spent]:
+        """What the latest `PAST` runs of each plan took that came to an end with an engine, the newest first.
+
+        Runs of ledgers and files are left out, and those with these ids.
+        """
+        sql = """SELECT id, plan, seconds, calls FROM (
+                     SELECT id, plan, seconds, calls, created_at,
+                            ROW_NUMBER() OVER (PARTITION BY plan ORDER BY created_at DESC) AS nth
+                     FROM listed WHERE engine = ? AND result IN ('answered', 'refused') AND imported IS NULL
+                     AND ledger_of = '' AND id NOT IN (SELECT value FROM json_each(?)))
+                 WHERE nth <= ? ORDER BY created_at DESC"""
+        return [Spent(*row) for row in self._rows(sql, engine, json.dumps([*left_out]), PAST)]
 
     def of_ledger(self, run_id: str) -> list[str]:
         """The runs that the ledger of a run asked."""

@@ -21,6 +21,8 @@ CREATE TABLE IF NOT EXISTS listed (
     supported INT NOT NULL, sentences INT NOT NULL, imported TEXT, ledger_of TEXT NOT NULL, words TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS listed_by_time ON listed (created_at);
 CREATE INDEX IF NOT EXISTS listed_by_ledger ON listed (ledger_of);
+CREATE INDEX IF NOT EXISTS listed_by_plan
+    ON listed (engine, plan, created_at DESC, result, imported, ledger_of, id, seconds, calls);
 """
 
 _ANSWER_CHARS = 300

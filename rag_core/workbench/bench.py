@@ -693,11 +693,9 @@ class Workbench:
             RagError: There is no model, or the file of the saved plans was changed to what cannot be used.
         """
         named = self._engines.get(engine).name
-        branches = self._points.branches()
         past: dict[str, list[Spent]] = {}
-        for one in self._history.spent(named):
-            if one.run not in branches:
-                past.setdefault(one.plan, []).append(one)
+        for one in self._history.spent(named, self._points.branches()):
+            past.setdefault(one.plan, []).append(one)
         plans = {**self.presets(), **self.plans()}
         return {name: forecast(plan, past.get(name, ()), model=named != "keyless") for name, plan in plans.items()}
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from rag_core.pipeline.forecast import Spent
+from rag_core.pipeline.forecast import PAST, Spent
 from rag_core.pipeline.history import History
 from rag_core.pipeline.run import Run
 
@@ -82,4 +82,15 @@ def test_what_runs_took_is_of_those_that_ended_by_themselves_and_were_asked_here
         run = a_run(str(at), at=f"2026-01-0{at + 1}")
         history.keep(run.model_copy(update={**usual, **other}))
     assert history.spent("keyless") == [Spent("1", "fast", 2.5, 0), Spent("0", "fast", 2.5, 0)]
+    assert history.spent("keyless", {"1"}) == [Spent("0", "fast", 2.5, 0)]
+    history.close()
+
+
+def test_what_a_plan_took_is_not_forgotten_over_many_runs_of_another(tmp_path: Path) -> None:
+    history = History(tmp_path / "runs.sqlite")
+    history.keep(a_run("once", at="2026-01-01").model_copy(update={"plan": {"name": "quality"}}))
+    for at in range(450):
+        history.keep(a_run(str(at), at=f"2026-02-01T{at:04}").model_copy(update={"plan": {"name": "fast"}}))
+    runs = [one.run for one in history.spent("keyless")]
+    assert runs == [*(str(at) for at in range(449, 449 - PAST, -1)), "once"]
     history.close()

@@ -104,7 +104,8 @@ def test_what_a_ledger_asked_is_left_out_shown_and_counted_as_the_query_says(his
 
 
 @pytest.mark.parametrize(
-    "before", ["DROP TABLE listed", "DROP INDEX listed_by_ledger; ALTER TABLE listed DROP ledger_of"]
+    "before",
+    ["DROP TABLE listed", "DROP INDEX listed_by_ledger; DROP INDEX listed_by_plan; ALTER TABLE listed DROP ledger_of"],
 )
 def test_runs_that_were_kept_before_there_was_this_list_are_in_it(
     history: History, tmp_path: Path, before: str
