@@ -78,9 +78,8 @@ class History:
     def turns(self, chat: str, last: int) -> tuple[Turn, ...]:
         """The last questions of a chat that have an answer, with it, oldest first."""
         rows = self._rows(
-            """SELECT question, json_extract(record, '$.final_answer') FROM runs
-               WHERE chat = ? AND status = 'done' AND NOT json_extract(record, '$.refused')
-               ORDER BY created_at DESC LIMIT ?""",
+            """SELECT runs.question, json_extract(record, '$.final_answer') FROM runs JOIN listed USING (id)
+               WHERE chat = ? AND result = 'answered' ORDER BY runs.created_at DESC LIMIT ?""",
             chat,
             last,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from rag_core.pipeline.run import Run, RunEvent
@@ -67,8 +68,8 @@ class LiveRuns:
     def start(self, live: LiveRun, work: Callable[[LiveRun], Run]) -> None:
         """Let a thread of its own do the work; it is expected to raise nothing."""
         with self._lock:
-            finished = [run_id for run_id, run in self._runs.items() if run.done]
-            for run_id in finished[: max(0, len(self._runs) - self._kept)]:
+            finished = (run_id for run_id, run in self._runs.items() if run.done)
+            for run_id in [*islice(finished, max(0, len(self._runs) - self._kept))]:
                 del self._runs[run_id]
             self._runs[live.id] = live
         threading.Thread(target=lambda: live.finish(work(live)), daemon=True, name=f"run-{live.id[:8]}").start()
