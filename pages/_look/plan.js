@@ -82,7 +82,7 @@ function inShort(forecast) {
   if (!forecast) return "";
   const { runs, calls } = forecast;
   if (runs) return `${seconds(forecast.seconds)}${calls ? ` · ${plural(calls, "call")}` : ""}`;
-  return calls === null ? "" : calls ? `up to ${plural(calls, "call")}` : "0 calls";
+  return calls ? `up to ${plural(calls, "call")}` : "";
 }
 
 /** The same as a sentence, with where it is from. */
